@@ -1,0 +1,68 @@
+//! What a request did wrong, as `application/problem+json`.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+use tower_idempotency::idempotency::CommitError;
+
+/// A response that says what went wrong.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    detail: String,
+}
+
+impl Problem {
+    /// 400: the request has to be corrected. Nothing was recorded, so the corrected one may come under the same key.
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, detail: detail.into() }
+    }
+
+    /// 404.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self { status: StatusCode::NOT_FOUND, detail: detail.into() }
+    }
+
+    /// 415.
+    pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
+        Self { status: StatusCode::UNSUPPORTED_MEDIA_TYPE, detail: detail.into() }
+    }
+
+    /// 503: something that may pass. The cause goes into the log.
+    pub fn unavailable(cause: &dyn std::error::Error) -> Self {
+        let source = cause.source().map(tracing::field::display);
+        tracing::error!(source, "{cause}");
+        let detail = "The database did not take this now. Send it again with the same key.".into();
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, detail }
+    }
+}
+
+impl From<rusqlite::Error> for Problem {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::unavailable(&error)
+    }
+}
+
+impl From<CommitError> for Problem {
+    fn from(error: CommitError) -> Self {
+        Self::unavailable(&error)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason(),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+        });
+        let media_type = HeaderValue::from_static("application/problem+json");
+        (self.status, [(header::CONTENT_TYPE, media_type)], body.to_string()).into_response()
+    }
+}
+
+/// The answer to every path that is none of ours.
+pub async fn no_such_page() -> Problem {
+    Problem::not_found("There is no such page; /reports is one.")
+}

@@ -1,0 +1,97 @@
+//! The handlers.
+
+use axum::{
+    Json,
+    extract::{FromRequest, Path, Request, State},
+    response::Response,
+};
+use bytes::Bytes;
+use http::{StatusCode, header};
+use serde::{Deserialize, Serialize};
+use tower_idempotency::{SqliteStore, idempotency::Claim};
+
+use super::{app::Tracker, problem::Problem, table};
+
+/// A report as a client files it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewReport {
+    /// The test run that found the bug.
+    pub run_id: String,
+    /// The module it is in.
+    pub module: String,
+    /// 1 to 80 characters; spaces at both ends do not count.
+    pub title: String,
+    /// How to reproduce it.
+    pub steps: Vec<String>,
+}
+
+/// A report that is filed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "named as in a new report")]
+pub struct Report {
+    pub id: i64,
+    pub run_id: String,
+    pub module: String,
+    pub title: String,
+    pub steps: Vec<String>,
+}
+
+/// What the client of a filed report is told.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ReportId {
+    /// The number of the report.
+    pub report_id: i64,
+}
+
+/// Files a report: replays its steps, then commits the row together with "this key is done".
+pub async fn submit(
+    State(tracker): State<Tracker>,
+    claim: Claim<SqliteStore>,
+    report: NewReport,
+) -> Result<Response, Problem> {
+    // The slow part: no lock is held, and the layer renews the claim meanwhile.
+    tokio::time::sleep(tracker.delay).await;
+    claim
+        .commit(move |tx| {
+            let report_id = table::insert(tx, &report)?;
+            let location = [(header::LOCATION, format!("/reports/{report_id}"))];
+            Ok((StatusCode::CREATED, location, Json(ReportId { report_id })))
+        })
+        .await
+}
+
+/// All reports, the oldest first.
+pub async fn list(State(tracker): State<Tracker>) -> Result<Json<Vec<Report>>, Problem> {
+    table::read(&tracker.pool, table::all).await.map(Json)
+}
+
+/// One report.
+pub async fn one(State(tracker): State<Tracker>, Path(id): Path<String>) -> Result<Json<Report>, Problem> {
+    let no_such_report = || Problem::not_found(format!("There is no report {id}."));
+    let number = id.parse().map_err(|_| no_such_report())?;
+    let found = table::read(&tracker.pool, move |connection| table::find(connection, number)).await?;
+    found.map(Json).ok_or_else(no_such_report)
+}
+
+/// Reads a report strictly: unknown, missing and doubled members, wrong types and other media types are refused.
+impl<S: Send + Sync> FromRequest<S> for NewReport {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = media_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("application/json") {
+            return Err(Problem::unsupported_media_type("A report is sent as application/json."));
+        }
+        let body =
+            Bytes::from_request(request, state).await.map_err(|error| Problem::bad_request(error.to_string()))?;
+        let mut report: Self =
+            serde_json::from_slice(&body).map_err(|error| Problem::bad_request(format!("No report: {error}.")))?;
+        report.title = report.title.trim().to_owned();
+        match report.title.chars().count() {
+            1..=80 => Ok(report),
+            length => Err(Problem::bad_request(format!("A title has 1 to 80 characters; this one has {length}."))),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Opens the database, listens, serves, and shuts down.
+
+use std::{
+    error::Error,
+    fmt, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use tokio::net::TcpListener;
+use tower_idempotency::{IdempotencyLayer, SqliteStore};
+
+use super::{app, table};
+
+/// The command line of the bug tracker.
+#[derive(Clone, Debug, clap::Parser)]
+#[command(about = "A bug tracker that files each report once.")]
+pub struct Options {
+    /// Where to listen
+    #[arg(long, default_value = "127.0.0.1:3000")]
+    pub addr: SocketAddr,
+
+    /// The SQLite file that holds reports and keys [default: a new file in a temporary folder]
+    #[arg(long)]
+    pub db: Option<PathBuf>,
+
+    /// How long it takes to replay the reproduction steps of a report
+    #[arg(long, default_value = "300ms", value_parser = humantime::parse_duration)]
+    pub delay: Duration,
+
+    /// How long a repeat waits for a server that died
+    #[arg(long, default_value = "10s", value_parser = lease)]
+    pub lease: Duration,
+}
+
+fn lease(text: &str) -> Result<Duration, String> {
+    let lease = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let allowed = Duration::from_millis(100)..=Duration::from_secs(3600);
+    if allowed.contains(&lease) { Ok(lease) } else { Err("between 100ms and 1h".into()) }
+}
+
+/// A bug tracker that listens.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    app: axum::Router,
+    layer: IdempotencyLayer<SqliteStore>,
+    db: PathBuf,
+}
+
+impl Server {
+    /// Opens the database and listens.
+    pub async fn start(options: &Options) -> Result<Self, StartError> {
+        let db = match &options.db {
+            Some(db) => db.clone(),
+            None => tempfile::tempdir().map_err(StartError::TemporaryFolder)?.keep().join("bug_tracker.db"),
+        };
+        let (pool, store) = match table::open(&db).await {
+            Ok(opened) => opened,
+            Err(source) => return Err(StartError::Database { db, source }),
+        };
+        let layer = app::idempotency(store, options.lease);
+        let listener = TcpListener::bind(options.addr)
+            .await
+            .map_err(|source| StartError::Listen { addr: options.addr, source })?;
+        Ok(Self { listener, app: app::app(layer.clone(), pool, options.delay), layer, db })
+    }
+
+    /// The address it listens on.
+    pub fn addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// The file that holds reports and keys.
+    pub fn db(&self) -> &Path {
+        &self.db
+    }
+
+    /// Serves until `stop`; then ends what is open, and waits for the reports whose clients have left.
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        axum::serve(self.listener, self.app).with_graceful_shutdown(stop).await?;
+        self.layer.drained().await;
+        Ok(())
+    }
+}
+
+/// Why a bug tracker could not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The database could not be used.
+    Database {
+        /// Its file.
+        db: PathBuf,
+        /// Why.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// No folder for the default file.
+    TemporaryFolder(io::Error),
+    /// It could not listen on this address.
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database { db, .. } => write!(f, "cannot use the database {}", db.display()),
+            Self::TemporaryFolder(_) => f.write_str("cannot make a temporary folder for the database"),
+            Self::Listen { addr, .. } => write!(f, "cannot listen on {addr} (--addr chooses another address)"),
+        }
+    }
+}
+
+impl Error for StartError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Database { source, .. } => Some(&**source),
+            Self::TemporaryFolder(source) | Self::Listen { source, .. } => Some(source),
+        }
+    }
+}

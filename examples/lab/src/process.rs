@@ -1,0 +1,133 @@
+//! Examples as processes of their own, which a test may kill, and a real curl.
+
+use std::{
+    ffi::OsStr,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Output, Stdio},
+};
+
+/// The file of an example, built by `cargo test` beside the test that asks.
+pub fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test is a file");
+    let profile = test.ancestors().nth(2).expect("target/<profile>/deps/<test>");
+    let file = profile.join("examples").join(name);
+    assert!(file.exists(), "no {}: run `cargo build --example {name}` first", file.display());
+    file
+}
+
+/// A bug tracker in a process of its own. Killed when dropped.
+#[derive(Debug)]
+pub struct BugTracker {
+    child: Child,
+    _stdout: BufReader<ChildStdout>,
+    url: String,
+}
+
+impl BugTracker {
+    /// Starts it on a free port, and returns when it listens.
+    pub fn start<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
+        let mut child = Command::new(example("bug_tracker"))
+            .args(["--addr", "127.0.0.1:0"])
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("it prints");
+        let url = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("it says {line:?}")).to_owned();
+        Self { child, _stdout: stdout, url }
+    }
+
+    /// The address of a page.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    /// Files a report with curl.
+    pub fn submit(&self, key: &str, report: &str) -> Curl {
+        self.curl(["-H", &format!("Idempotency-Key: {key}")], report)
+    }
+
+    /// POSTs to `/reports` with curl and these further arguments.
+    pub fn curl<A: Into<String>>(&self, args: impl IntoIterator<Item = A>, report: &str) -> Curl {
+        let mut all: Vec<String> = args.into_iter().map(Into::into).collect();
+        all.extend(["-H", "Content-Type: application/json", "-d", report].map(String::from));
+        all.push(self.url("/reports"));
+        Curl::run(all)
+    }
+
+    /// Ends it as a power cut would: `kill -9`.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it lives");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Ends it as Ctrl-C does, and returns its exit code.
+    pub fn interrupt(mut self) -> Option<i32> {
+        let interrupted = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(interrupted.expect("there is a kill").success());
+        self.child.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for BugTracker {
+    fn drop(&mut self) {
+        // Both fail when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a bug tracker that is to fail at its start, and returns what it says.
+pub fn failing_start<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Output {
+    Command::new(example("bug_tracker")).args(args).output().expect("it starts")
+}
+
+/// What curl got.
+#[derive(Clone, Debug)]
+pub struct Curl {
+    /// The exit code of curl: 28 is a timeout.
+    pub exit: i32,
+    /// The status; 0 if there was no answer.
+    pub status: u16,
+    /// The header lines, in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+impl Curl {
+    /// Runs a real curl.
+    pub fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
+        let output = Command::new("curl").args(["-s", "-i"]).args(args).output().expect("curl is installed");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
+        let mut lines = head.lines();
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());
+        let field = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+        Self {
+            exit: output.status.code().expect("no signal"),
+            status: status.unwrap_or_default(),
+            headers: lines.filter_map(field).collect(),
+            body: body.to_owned(),
+        }
+    }
+
+    /// The value of a header line, if there is one.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
+    }
+
+    /// The replay mark.
+    pub fn replayed(&self) -> Option<&str> {
+        self.header("idempotency-replayed")
+    }
+}
+
+/// The path of a file in this folder, as an argument.
+pub fn in_folder(folder: &Path, name: &str) -> String {
+    folder.join(name).to_str().expect("text").to_owned()
+}

@@ -1,0 +1,211 @@
+//! The state of a commit: one for each claim, shared by all its clones.
+//!
+//! ```text
+//!            begin            committed
+//!   Open ───────────▶ Committing ───────▶ Committed
+//!    ▲                 │   │   │
+//!    │   rolled back   │   │   └────────▶ Passed    another holder has the key; nothing was written
+//!    └─────────────────┘   └────────────▶ Unknown   the store cannot say; only the record can
+//! ```
+//!
+//! When the handler has ended the layer awaits a commit under way and ends the state: nothing begins any more.
+
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::Response;
+use tokio::sync::watch;
+
+/// Whether a commit may begin, is under way, or how it ended.
+#[derive(Clone, Debug)]
+enum Phase {
+    /// No commit, or one that was rolled back.
+    Open,
+    /// Handed to the store, which has not answered yet.
+    Committing,
+    /// The writes and the completion are one committed transaction; the caller gets this response.
+    Committed(Response<Bytes>),
+    /// Rolled back, since another holder has the key.
+    Passed,
+    /// The store cannot say whether it committed.
+    Unknown,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    ended: bool,
+}
+
+/// Shared by the clones of one claim and the exchange that made it.
+#[derive(Clone, Debug)]
+pub(crate) struct CommitState(Arc<watch::Sender<State>>);
+
+/// What the exchange finds when the handler has ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// Nothing was committed: the handler's response counts.
+    Open,
+    /// Whatever the handler says now, this is the answer.
+    Committed(Response<Bytes>),
+    /// Another holder has the key.
+    Passed,
+    /// Only the record can say.
+    Unknown,
+}
+
+impl CommitState {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(State { phase: Phase::Open, ended: false })))
+    }
+
+    /// Open -> Committing.
+    pub(crate) fn begin(&self) -> Result<Commit, CommitError> {
+        let mut refused = None;
+        self.0.send_if_modified(|state| {
+            refused = match state.phase {
+                Phase::Open if state.ended => Some(CommitErrorKind::Ended),
+                Phase::Open => None,
+                Phase::Committing => Some(CommitErrorKind::UnderWay),
+                Phase::Committed(_) => Some(CommitErrorKind::AlreadyCommitted),
+                Phase::Passed => Some(CommitErrorKind::Passed),
+                Phase::Unknown => Some(CommitErrorKind::Unknown),
+            };
+            if refused.is_none() {
+                state.phase = Phase::Committing;
+            }
+            refused.is_none()
+        });
+        match refused {
+            None => Ok(Commit { state: self.clone() }),
+            Some(kind) => Err(CommitError::from(kind)),
+        }
+    }
+
+    /// Lets nothing begin any more, and waits for a commit under way, `limit` at most.
+    pub(crate) async fn end(&self, limit: Duration) -> Ended {
+        self.0.send_modify(|state| state.ended = true);
+        let mut changes = self.0.subscribe();
+        let settled = changes.wait_for(|state| !matches!(state.phase, Phase::Committing));
+        match tokio::time::timeout(limit, settled).await {
+            Ok(Ok(state)) => match &state.phase {
+                Phase::Open => Ended::Open,
+                Phase::Committed(response) => Ended::Committed(response.clone()),
+                Phase::Passed => Ended::Passed,
+                Phase::Committing | Phase::Unknown => Ended::Unknown,
+            },
+            Ok(Err(_)) | Err(_) => Ended::Unknown,
+        }
+    }
+
+    /// Whether giving the key back could undo or repeat something: a commit is under way or has ended.
+    pub(crate) fn forbids_release(&self) -> bool {
+        !matches!(self.0.borrow().phase, Phase::Open)
+    }
+}
+
+/// A commit that a store has in hand. Whoever holds it says how it ended; dropped unsaid it is unknown.
+#[derive(Debug)]
+pub(crate) struct Commit {
+    state: CommitState,
+}
+
+impl Commit {
+    /// Committing -> Committed.
+    pub(crate) fn committed(self, response: Response<Bytes>) {
+        self.settle(Phase::Committed(response));
+    }
+
+    /// Committing -> Open: surely nothing was written.
+    pub(crate) fn rolled_back(self) {
+        self.settle(Phase::Open);
+    }
+
+    /// Committing -> Passed: surely nothing was written.
+    pub(crate) fn passed(self) {
+        self.settle(Phase::Passed);
+    }
+
+    fn settle(&self, phase: Phase) {
+        self.state.0.send_modify(|state| {
+            if matches!(state.phase, Phase::Committing) {
+                state.phase = phase;
+            }
+        });
+    }
+}
+
+impl Drop for Commit {
+    fn drop(&mut self) {
+        self.settle(Phase::Unknown);
+    }
+}
+
+/// Why a commit did not happen, or may not have. Keeps its source.
+#[derive(Debug)]
+pub struct CommitError {
+    kind: CommitErrorKind,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// What a [`CommitError`] means for the handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CommitErrorKind {
+    /// This claim has committed. Nothing was run; the caller gets the committed response.
+    AlreadyCommitted,
+    /// Another commit of this claim is under way. Nothing was run.
+    UnderWay,
+    /// The handler had ended. Nothing was run.
+    Ended,
+    /// Another holder took the key over, or finished it. Rolled back; the layer answers the caller.
+    Passed,
+    /// Rolled back by something outside the closure: another job of its group, a full disk. Surely nothing was
+    /// written; the handler may commit again.
+    RolledBack,
+    /// The response streams; only one that is in memory can be stored. Rolled back.
+    StreamingBody,
+    /// The closure panicked. Rolled back.
+    Panicked,
+    /// The store cannot say whether it committed. The layer answers 503 and keeps the key; the record decides.
+    Unknown,
+}
+
+impl CommitError {
+    /// What it means for the handler.
+    #[must_use]
+    pub fn kind(&self) -> CommitErrorKind {
+        self.kind
+    }
+
+    pub(crate) fn because(kind: CommitErrorKind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { kind, source: Some(source.into()) }
+    }
+}
+
+impl From<CommitErrorKind> for CommitError {
+    fn from(kind: CommitErrorKind) -> Self {
+        Self { kind, source: None }
+    }
+}
+
+impl fmt::Display for CommitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            CommitErrorKind::AlreadyCommitted => "this claim has committed already",
+            CommitErrorKind::UnderWay => "another commit of this claim is under way",
+            CommitErrorKind::Ended => "the handler of this claim had ended",
+            CommitErrorKind::Passed => "rolled back: another holder has this key",
+            CommitErrorKind::RolledBack => "rolled back",
+            CommitErrorKind::StreamingBody => "rolled back: a streaming response cannot be stored",
+            CommitErrorKind::Panicked => "rolled back: the closure panicked",
+            CommitErrorKind::Unknown => "the store cannot say whether it committed",
+        })
+    }
+}
+
+impl Error for CommitError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,172 @@
+//! Which responses are kept, and what of them.
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, Response, StatusCode,
+    header::{
+        AGE, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    },
+    response::Parts,
+};
+
+use crate::store::{Outcome, StoredResponse};
+
+/// What becomes of the key of one response. A handler overrides the rule of the layer by setting it as a response
+/// extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recording {
+    /// Each repeat gets this response.
+    Keep,
+    /// A repeat runs again, at once.
+    DoNotKeep,
+    /// The key is closed and the response is not stored: a repeat gets 410 and never runs. For answers that hold
+    /// secrets.
+    CloseWithoutKeeping,
+}
+
+/// What becomes of the key after a failure: a panic, an error of the inner service, or a 5xx response.
+///
+/// Whatever is chosen, writes inside a commit happen at most once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// A repeat runs again, at once. **What the handler did before it failed, outside a commit, can happen twice.**
+    #[default]
+    Release,
+    /// A repeat runs again once the lease has lapsed; until then it gets 409. **What the handler did before it failed,
+    /// outside a commit, can happen twice.**
+    HoldUntilLapse,
+    /// The failure is an outcome like any other: each repeat gets the same 5xx, as at Stripe, and the handler does not
+    /// run again. A panic or an error of the inner service leaves no response; a repeat gets 410.
+    Record,
+}
+
+/// What the exchange does with the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Complete with the response.
+    Keep,
+    /// Complete as not replayable.
+    Close,
+    /// Release.
+    GiveBack,
+    /// Let the lease lapse.
+    Hold,
+}
+
+impl From<Recording> for Verdict {
+    fn from(recording: Recording) -> Self {
+        match recording {
+            Recording::Keep => Self::Keep,
+            Recording::DoNotKeep => Self::GiveBack,
+            Recording::CloseWithoutKeeping => Self::Close,
+        }
+    }
+}
+
+/// Judges a response by rule 13: the handler's word first, then the status.
+pub(super) fn judge(response: &Parts, on_failure: OnFailure) -> Verdict {
+    if let Some(recording) = response.extensions.get::<Recording>() {
+        return Verdict::from(*recording);
+    }
+    match response.status.as_u16() {
+        // RFC 9110 §15.2: interim, so never the answer; what switches protocols cannot be replayed.
+        100..=199 => Verdict::Close,
+        // The request was refused before the work began: the corrected one may come under the same key.
+        400 | 401 | 403 | 405 | 406 | 408 | 409 | 411 | 413..=415 | 417 | 421 | 422 | 425 | 426 | 428 | 429 | 431 => {
+            Verdict::GiveBack
+        }
+        200..=499 => Verdict::Keep,
+        // RFC 9110 §15: a status outside 100..=599 counts as a server error.
+        _ => judge_failure(on_failure, Verdict::Keep),
+    }
+}
+
+/// Server-sent events never end: their key is closed before the first of them leaves.
+pub(super) fn streams_events(response: &Parts) -> bool {
+    const EVENTS: &[u8] = b"text/event-stream";
+    let media_type = response.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    media_type.get(..EVENTS.len()).is_some_and(|start| start.eq_ignore_ascii_case(EVENTS))
+}
+
+/// Judges a failure; `recorded` is what recording it means.
+pub(super) fn judge_failure(on_failure: OnFailure, recorded: Verdict) -> Verdict {
+    match on_failure {
+        OnFailure::Release => Verdict::GiveBack,
+        OnFailure::HoldUntilLapse => Verdict::Hold,
+        OnFailure::Record => recorded,
+    }
+}
+
+/// Turns a response into what its record keeps.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    /// Bytes of a body.
+    pub(crate) limit: usize,
+    pub(crate) keep_set_cookie: bool,
+    /// The layer's own mark, which is no part of the response.
+    pub(crate) marker: Option<HeaderName>,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self { limit: 1 << 20, keep_set_cookie: false, marker: Some(HeaderName::from_static("idempotency-replayed")) }
+    }
+}
+
+impl Recorder {
+    /// What the record keeps of a response that is an outcome of the work.
+    pub(crate) fn outcome(&self, response: &Response<Bytes>) -> Outcome {
+        let closed = response.extensions().get() == Some(&Recording::CloseWithoutKeeping);
+        if closed || response.body().len() > self.limit {
+            return Outcome::NotReplayable(response.status());
+        }
+        Outcome::Response(self.stored(response.status(), response.headers(), response.body().clone()))
+    }
+
+    /// What is stored of a response (rule 16).
+    pub(super) fn stored(&self, status: StatusCode, headers: &HeaderMap, body: Bytes) -> StoredResponse {
+        let named = named_by_connection(headers);
+        let mut kept = HeaderMap::with_capacity(headers.len());
+        for (name, value) in headers {
+            if !self.never_stores(name) && !named.contains(name) {
+                kept.append(name, value.clone());
+            }
+        }
+        // RFC 9110 §8.6: none on 204; elsewhere it equals the bytes that are sent.
+        let honest =
+            kept.get(CONTENT_LENGTH).is_some_and(|length| length.as_bytes() == body.len().to_string().as_bytes());
+        if !honest || status == StatusCode::NO_CONTENT {
+            kept.remove(CONTENT_LENGTH);
+        }
+        StoredResponse { status, headers: kept, body }
+    }
+
+    fn never_stores(&self, name: &HeaderName) -> bool {
+        // RFC 9110 §7.6.1 and RFC 9111 §3.1: fields of this connection. Trailers are dropped, so is their announcement.
+        const OF_THIS_CONNECTION: [HeaderName; 5] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
+        // RFC 9110 §6.6.1, RFC 9111 §5.1: the time and the age of *that* message.
+        const OF_THAT_MESSAGE: [HeaderName; 2] = [DATE, AGE];
+        const WITHOUT_CONSTANT: [&str; 5] = [
+            "keep-alive",
+            "proxy-connection",
+            "proxy-authenticate",
+            "proxy-authentication-info",
+            "proxy-authorization",
+        ];
+        OF_THIS_CONNECTION.contains(name)
+            || OF_THAT_MESSAGE.contains(name)
+            || WITHOUT_CONSTANT.contains(&name.as_str())
+            || (name == SET_COOKIE && !self.keep_set_cookie)
+            || self.marker.as_ref() == Some(name)
+    }
+}
+
+fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect()
+}
