@@ -14,6 +14,8 @@ use http_body_util::BodyExt;
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, timeout_at};
 
+use super::settings::ends_at;
+
 pin_project! {
     /// The body of a request or a response that went through the layer: what was read into memory first, then
     /// whatever is left of the original body, untouched.
@@ -96,7 +98,7 @@ pub(super) async fn read<B: Body<Data = Bytes>>(body: B, limits: ReadLimits) -> 
     let mut held = MaybeHeld { read: VecDeque::new(), rest: Rest::Nothing };
     let mut room = limits.bytes;
     loop {
-        let stalls_at = limits.stall.map(|stall| Instant::now() + stall);
+        let stalls_at = limits.stall.map(ends_at);
         let next = match (stalls_at, limits.until) {
             (Some(stall), Some(until)) => timeout_at(stall.min(until), body.frame()).await,
             (Some(at), None) | (None, Some(at)) => timeout_at(at, body.frame()).await,

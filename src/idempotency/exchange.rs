@@ -29,7 +29,7 @@ use super::{
     recording::{self, Verdict},
     rejection::RejectionKind,
     scope::Refusal,
-    settings::{Settings, whole_seconds},
+    settings::{Settings, ends_at, whole_seconds},
 };
 use crate::{
     IdempotencyKey,
@@ -212,7 +212,7 @@ impl<S: Store> Exchange<S> {
             // What is stored has to be readable by every repeat, whatever encodings it accepts.
             parts.headers.remove(ACCEPT_ENCODING);
         }
-        let run_until = Instant::now() + settings.max_run;
+        let run_until = ends_at(settings.max_run);
         let ran = call(inner, Request::from_parts(parts, body), run_until).await;
         match commit.end(settings.store_timeout).await {
             Ended::Open => self.record(ran, lease, &request, run_until).await,
@@ -256,14 +256,14 @@ impl<S: Store> Exchange<S> {
                 let closed = close(lease, failed(Verdict::Keep), outcome).await;
                 Ok(self.answer(closed, response.map(MaybeHeld::whole), request).await)
             }
-            Ran::Error(error) => {
-                close(lease, failed(Verdict::Close), no_response).await;
-                Err(error)
-            }
-            Ran::Panic(panic) => {
-                close(lease, failed(Verdict::Close), no_response).await;
-                std::panic::resume_unwind(panic)
-            }
+            Ran::Error(error) => match close(lease, failed(Verdict::Close), no_response).await {
+                Closed::Passed => Ok(self.answer_of_passed(request).await.map(MaybeHeld::whole)),
+                Closed::Kept | Closed::Failed => Err(error),
+            },
+            Ran::Panic(panic) => match close(lease, failed(Verdict::Close), no_response).await {
+                Closed::Passed => Ok(self.answer_of_passed(request).await.map(MaybeHeld::whole)),
+                Closed::Kept | Closed::Failed => std::panic::resume_unwind(panic),
+            },
         }
     }
 
@@ -364,12 +364,7 @@ impl<S: Store> Exchange<S> {
     }
 
     /// The store failed at the claim, and the layer is set to serve all the same (rule 17).
-    async fn serve_unprotected<I, B, R>(
-        &self,
-        mut inner: I,
-        mut parts: Parts,
-        body: MaybeHeld<B>,
-    ) -> Answer<R, I::Error>
+    async fn serve_unprotected<I, B, R>(&self, inner: I, mut parts: Parts, body: MaybeHeld<B>) -> Answer<R, I::Error>
     where
         I: Service<Request<MaybeHeld<B>>, Response = Response<R>>,
         B: Body<Data = Bytes>,
@@ -377,7 +372,13 @@ impl<S: Store> Exchange<S> {
     {
         tracing::warn!("a keyed request is served unprotected, since the store of keys failed");
         parts.extensions.insert(Unclaimed::new(Arc::clone(&self.guard), RejectionKind::StoreUnavailable));
-        Ok(inner.call(Request::from_parts(parts, body)).await?.map(MaybeHeld::untouched))
+        let run_until = ends_at(self.settings().max_run);
+        match call(inner, Request::from_parts(parts, body), run_until).await {
+            Ran::Response(response) => Ok(response.map(MaybeHeld::untouched)),
+            Ran::Error(error) => Err(error),
+            Ran::Panic(panic) => std::panic::resume_unwind(panic),
+            Ran::OutOfTime => Ok(self.settings().refuse(RejectionKind::RunTimedOut).map(MaybeHeld::whole)),
+        }
     }
 
     fn settings(&self) -> &Settings {
@@ -398,7 +399,7 @@ impl Waiting {
 
     /// `None` where the layer does not wait, or as many wait as may.
     fn begin(settings: &Settings) -> Option<Self> {
-        let until = Instant::now() + settings.wait?;
+        let until = ends_at(settings.wait?);
         let _one_of_the_bounded = Arc::clone(&settings.waiters).try_acquire_owned().ok()?;
         Some(Self { until, pause: Self::FIRST_PAUSE, _one_of_the_bounded })
     }
@@ -431,10 +432,7 @@ where
 async fn close<S: Store>(lease: Lease<S>, verdict: Verdict, outcome: Outcome) -> Closed {
     match verdict {
         Verdict::Keep | Verdict::Close => lease.complete(outcome).await,
-        Verdict::GiveBack => {
-            lease.release().await;
-            Closed::Kept
-        }
+        Verdict::GiveBack => lease.release().await,
         Verdict::Hold => {
             metrics::holder_seen(Seen::LeftToLapse, lease.token());
             lease.leave_to_lapse();

@@ -18,7 +18,7 @@ pub(super) enum Closed {
     Kept,
     /// Another holder has the key.
     Passed,
-    /// The store failed for a whole lease. The record is left to lapse.
+    /// The store failed, for a whole lease where the answer was to be recorded. The record is left to lapse.
     Failed,
 }
 
@@ -93,11 +93,18 @@ impl<S: Store> Lease<S> {
     }
 
     /// Gives the key back. Tried again in the background if the store fails, then left to lapse (rule 17).
-    pub(super) async fn release(mut self) {
+    pub(super) async fn release(mut self) -> Closed {
         self.open = false;
-        metrics::holder_seen(Seen::Released, &self.token);
-        if release_once(&self.store, &self.token, self.timeout).await.is_err() {
-            self.release_in_background();
+        match release_once(&self.store, &self.token, self.timeout).await {
+            Ok(Held::Yes) => Closed::Kept,
+            Ok(Held::No) => {
+                metrics::holder_seen(Seen::FencedOut, &self.token);
+                Closed::Passed
+            }
+            Err(_) => {
+                self.release_in_background();
+                Closed::Failed
+            }
         }
     }
 
@@ -137,9 +144,13 @@ pub(super) async fn release_within_one_lease<S: Store>(store: S, token: Token, l
 }
 
 async fn release_once<S: Store>(store: &S, token: &Token, timeout: Duration) -> Result<Held, StoreError> {
-    answer_within(timeout, store.release(token))
-        .await
-        .inspect_err(|error| metrics::store_failed("release", token.key(), error))
+    let held = answer_within(timeout, store.release(token)).await;
+    match &held {
+        Ok(Held::Yes) => metrics::holder_seen(Seen::Released, token),
+        Ok(Held::No) => {}
+        Err(error) => metrics::store_failed("release", token.key(), error),
+    }
+    held
 }
 
 /// Tries until the store answers, at growing intervals, for one lease. `None`: it never did, or says that trying is in

@@ -132,9 +132,9 @@ impl Recorder {
                 kept.append(name, value.clone());
             }
         }
-        // RFC 9110 §8.6: none on 204; elsewhere it equals the bytes that are sent.
-        let honest =
-            kept.get(CONTENT_LENGTH).is_some_and(|length| length.as_bytes() == body.len().to_string().as_bytes());
+        // RFC 9110 §8.6: none on 204; elsewhere each line equals the bytes that are sent.
+        let sent = body.len().to_string();
+        let honest = kept.get_all(CONTENT_LENGTH).iter().all(|length| length.as_bytes() == sent.as_bytes());
         if !honest || status == StatusCode::NO_CONTENT {
             kept.remove(CONTENT_LENGTH);
         }

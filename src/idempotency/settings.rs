@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderName, Method, Response, StatusCode, request, response};
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
     recording::{self, OnFailure, Recorder, Recording, Verdict},
@@ -186,10 +186,17 @@ impl Settings {
     }
 }
 
+/// When a limit that begins now ends. One that no clock can hold, such as `Duration::MAX`, ends in a century.
+pub(super) fn ends_at(limit: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+    let now = Instant::now();
+    now.checked_add(limit).unwrap_or_else(|| now + CENTURY)
+}
+
 /// Rounded up, at least one: what `Retry-After` can say (RFC 9110 §10.2.3).
 pub(super) fn whole_seconds(time: Duration) -> Duration {
     let begun = u64::from(time.subsec_nanos() > 0);
-    Duration::from_secs((time.as_secs() + begun).max(1))
+    Duration::from_secs(time.as_secs().saturating_add(begun).max(1))
 }
 
 impl fmt::Debug for Settings {
