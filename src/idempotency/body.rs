@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
+    fmt, mem,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -96,6 +96,7 @@ pub(super) struct ReadLimits {
 pub(super) async fn read<B: Body<Data = Bytes>>(body: B, limits: ReadLimits) -> MaybeHeld<B> {
     let mut body = Box::pin(body);
     let mut held = MaybeHeld { read: VecDeque::new(), rest: Rest::Nothing };
+    let mut joined = Joined::default();
     let mut room = limits.bytes;
     loop {
         let stalls_at = limits.stall.map(ends_at);
@@ -105,20 +106,51 @@ pub(super) async fn read<B: Body<Data = Bytes>>(body: B, limits: ReadLimits) -> 
             (None, None) => Ok(body.frame().await),
         };
         match next {
-            Ok(Some(Ok(frame))) => {
-                let size = frame.data_ref().map_or(0, Bytes::len);
-                held.read.push_back(frame);
-                match room.checked_sub(size) {
-                    Some(left) => room = left,
-                    None => break held.rest = Rest::Tail { body },
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) => {
+                    let left = room.checked_sub(data.len());
+                    joined.push(data);
+                    match left {
+                        Some(left) => room = left,
+                        None => break held.rest = Rest::Tail { body },
+                    }
                 }
-            }
+                Err(trailers) => {
+                    held.read.extend(joined.take());
+                    held.read.push_back(trailers);
+                }
+            },
             Ok(Some(Err(error))) => break held.rest = Rest::Failure { error: Some(error) },
             Ok(None) => break,
             Err(_elapsed) => break held.rest = Rest::Tail { body },
         }
     }
+    held.read.extend(joined.take());
     held
+}
+
+/// Data that is joined as it is read: a frame costs memory however small it is, and how small is the sender's choice.
+/// One that comes alone is not copied.
+#[derive(Default)]
+struct Joined {
+    first: Bytes,
+    all: BytesMut,
+}
+
+impl Joined {
+    fn push(&mut self, data: Bytes) {
+        if self.first.is_empty() && self.all.is_empty() {
+            self.first = data;
+        } else {
+            self.all.extend_from_slice(&mem::take(&mut self.first));
+            self.all.extend_from_slice(&data);
+        }
+    }
+
+    fn take(&mut self) -> Option<Frame<Bytes>> {
+        let data = if self.all.is_empty() { mem::take(&mut self.first) } else { self.all.split().freeze() };
+        (!data.is_empty()).then(|| Frame::data(data))
+    }
 }
 
 /// Why the whole of a request's body could not be read.

@@ -1,40 +1,41 @@
 //! One keyed exchange, top to bottom: read, claim, run, record | replay | refuse.
 
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{
-    HeaderMap, HeaderValue, Request, Response, StatusCode,
+    HeaderMap, Request, Response,
     header::{ACCEPT_ENCODING, CONTENT_LENGTH},
     request::Parts,
-    response,
 };
 use http_body::Body;
 use http_body_util::LengthLimitError;
-use tokio::{
-    sync::OwnedSemaphorePermit,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 use tower::{BoxError, Service};
 
 use super::{
-    body::{self, MaybeHeld, ReadLimits, Unread},
+    body::{self, MaybeHeld, Unread},
     claim::{Claim, Unclaimed},
     commit::{CommitState, Ended},
     guard::Guard,
+    holder::Holder,
     in_place::Caller,
-    lease::{self, Closed, Lease},
+    lease::Lease,
     metrics::{self, Seen},
-    recording::{self, Verdict},
     rejection::RejectionKind,
     scope::Refusal,
-    settings::{Settings, ends_at, whole_seconds},
+    settings::{Settings, ends_at},
 };
 use crate::{
     IdempotencyKey,
-    store::{ClaimRequest, Claimed, Found, Outcome, Store, StoreError, StoredResponse, Token},
+    store::{ClaimRequest, Store},
 };
+use acquire::{Granted, NotGranted};
+
+mod acquire;
+mod answer;
+mod record;
 
 /// What an exchange answers, or the inner service's error.
 pub(super) type Answer<R, E> = Result<Response<MaybeHeld<R>>, E>;
@@ -44,20 +45,6 @@ pub(super) struct Exchange<S: Store> {
     pub(super) guard: Arc<Guard<S>>,
     pub(super) key: IdempotencyKey,
     pub(super) caller: Caller,
-}
-
-/// A claim that was granted.
-struct Granted {
-    token: Token,
-    attempt: u32,
-    asked_at: Instant,
-}
-
-/// Why a request that wanted to run does not run guarded.
-enum NotGranted {
-    Answered(Response<Bytes>),
-    /// The store failed, and the layer is set to serve all the same.
-    Unprotected,
 }
 
 /// How the inner service ended.
@@ -76,6 +63,7 @@ impl<S: Store> Exchange<S> {
         B::Error: Into<BoxError>,
         R: Body<Data = Bytes>,
     {
+        self.guard.purge_from_now_on();
         let (parts, body) = request.into_parts();
         let read = async { self.identify(&parts, body).await };
         let (claim, body) = match self.caller.while_present(read).await {
@@ -111,71 +99,6 @@ impl<S: Store> Exchange<S> {
         Ok((ClaimRequest { key, fingerprint, lease, retention }, body))
     }
 
-    /// Claims the key; where it is in flight and the layer waits, asks again at growing intervals.
-    async fn acquire(&self, request: &ClaimRequest) -> Result<Granted, NotGranted> {
-        let mut waiting = None;
-        loop {
-            let asked_at = Instant::now();
-            match self.ask(request).await {
-                Ok(Claimed::Acquired { token, attempt }) => {
-                    if attempt > 1 {
-                        metrics::holder_seen(Seen::TakenOver, &token);
-                    }
-                    return Ok(Granted { token, attempt, asked_at });
-                }
-                Ok(Claimed::InFlight { lease_left }) => {
-                    let waiting = waiting.get_or_insert_with(|| Waiting::begin(self.settings()));
-                    let pause = waiting.as_mut().and_then(|waiting| waiting.next_pause(lease_left));
-                    let slept = match pause {
-                        Some(pause) => self.caller.while_present(tokio::time::sleep(pause)).await,
-                        None => None,
-                    };
-                    if slept.is_none() {
-                        return Err(NotGranted::Answered(self.in_progress(request, lease_left)));
-                    }
-                }
-                Ok(Claimed::Done(stored)) => return Err(NotGranted::Answered(self.replay(request, stored))),
-                Ok(Claimed::NotReplayable(original)) => {
-                    return Err(NotGranted::Answered(self.not_replayable(request, original)));
-                }
-                Ok(Claimed::Mismatch(differs)) => {
-                    metrics::key_seen(Seen::Mismatch, &request.key);
-                    let kind = RejectionKind::KeyReused(differs);
-                    return Err(NotGranted::Answered(self.settings().refuse(kind)));
-                }
-                Err(error) => {
-                    metrics::store_failed("claim", &request.key, &error);
-                    return Err(if self.settings().serve_unprotected {
-                        NotGranted::Unprotected
-                    } else {
-                        NotGranted::Answered(self.settings().refuse(RejectionKind::StoreUnavailable))
-                    });
-                }
-            }
-        }
-    }
-
-    /// One claim. Past its limit it is awaited in the background, and given back if it was granted after all.
-    async fn ask(&self, request: &ClaimRequest) -> Result<Claimed, StoreError> {
-        let (lease, timeout) = (request.lease, self.settings().store_timeout);
-        let started = Instant::now();
-        let mut claiming = Box::pin({
-            let (store, request) = (self.guard.store.clone(), request.clone());
-            async move { store.claim(&request).await }
-        });
-        let answer = tokio::time::timeout(timeout, &mut claiming).await;
-        metrics::claim_took(started.elapsed());
-        answer.unwrap_or_else(|silence| {
-            let store = self.guard.store.clone();
-            self.guard.tasks().spawn(async move {
-                if let Ok(Claimed::Acquired { token, .. }) = lease::answer_within(lease, claiming).await {
-                    lease::release_within_one_lease(store, token, lease, timeout).await;
-                }
-            });
-            Err(StoreError::transient(silence))
-        })
-    }
-
     /// Runs the request as the holder of its key.
     async fn execute<I, B, R>(
         &self,
@@ -192,14 +115,14 @@ impl<S: Store> Exchange<S> {
     {
         let settings = self.settings();
         let commit = CommitState::new();
-        let lease = Lease::keep(
-            self.guard.store.clone(),
-            granted.token.clone(),
-            (settings.lease, settings.store_timeout),
-            granted.asked_at,
-            commit.clone(),
-            self.guard.tasks().clone(),
-        );
+        let holder = Holder {
+            store: self.guard.store.clone(),
+            token: granted.token.clone(),
+            lease: settings.lease,
+            timeout: settings.store_timeout,
+        };
+        let tasks = self.guard.tasks().clone();
+        let lease = Lease::keep(holder, granted.asked_at, settings.on_failure, commit.clone(), tasks);
         parts.extensions.insert(Claim::new(
             self.guard.store.clone(),
             self.key.clone(),
@@ -235,134 +158,6 @@ impl<S: Store> Exchange<S> {
         }
     }
 
-    /// What becomes of the key and of the answer when nothing was committed (rule 13).
-    async fn record<R, E>(
-        &self,
-        ran: Ran<R, E>,
-        lease: Lease<S>,
-        request: &ClaimRequest,
-        run_until: Instant,
-    ) -> Answer<R, E>
-    where
-        R: Body<Data = Bytes>,
-    {
-        let failed = |recorded| recording::judge_failure(self.settings().on_failure, recorded);
-        let no_response = Outcome::NotReplayable(StatusCode::INTERNAL_SERVER_ERROR);
-        match ran {
-            Ran::Response(response) => Ok(self.record_response(response, lease, request, run_until).await),
-            Ran::OutOfTime => {
-                let response = self.settings().refuse(RejectionKind::RunTimedOut);
-                let outcome = self.settings().recorder.outcome(&response);
-                let closed = close(lease, failed(Verdict::Keep), outcome).await;
-                Ok(self.answer(closed, response.map(MaybeHeld::whole), request).await)
-            }
-            Ran::Error(error) => match close(lease, failed(Verdict::Close), no_response).await {
-                Closed::Passed => Ok(self.answer_of_passed(request).await.map(MaybeHeld::whole)),
-                Closed::Kept | Closed::Failed => Err(error),
-            },
-            Ran::Panic(panic) => match close(lease, failed(Verdict::Close), no_response).await {
-                Closed::Passed => Ok(self.answer_of_passed(request).await.map(MaybeHeld::whole)),
-                Closed::Kept | Closed::Failed => std::panic::resume_unwind(panic),
-            },
-        }
-    }
-
-    /// Closes the key first; only then does anything of the response leave (rule 15).
-    async fn record_response<R: Body<Data = Bytes>>(
-        &self,
-        response: Response<R>,
-        lease: Lease<S>,
-        request: &ClaimRequest,
-        run_until: Instant,
-    ) -> Response<MaybeHeld<R>> {
-        let (parts, body) = response.into_parts();
-        let verdict = self.settings().judge(&parts);
-        let body = match verdict {
-            Verdict::Keep => self.read_to_record(&parts, body, run_until).await,
-            Verdict::Close | Verdict::GiveBack | Verdict::Hold => MaybeHeld::untouched(body),
-        };
-        let outcome = match body.held_bytes() {
-            Some(bytes) => Outcome::Response(self.settings().recorder.stored(parts.status, &parts.headers, bytes)),
-            None => Outcome::NotReplayable(parts.status),
-        };
-        let closed = close(lease, verdict, outcome).await;
-        self.answer(closed, Response::from_parts(parts, body), request).await
-    }
-
-    /// Reads as much of a body as can be recorded; what streams, or is too large, is left as it is.
-    async fn read_to_record<R: Body<Data = Bytes>>(
-        &self,
-        parts: &response::Parts,
-        body: R,
-        run_until: Instant,
-    ) -> MaybeHeld<R> {
-        let settings = self.settings();
-        let limit = settings.recorder.limit;
-        let size = body.size_hint();
-        if size.lower() > limit as u64 || recording::streams_events(parts) {
-            return MaybeHeld::untouched(body);
-        }
-        let stall = size.exact().is_none().then_some(settings.max_stall);
-        body::read(body, ReadLimits { bytes: limit, stall, until: Some(run_until) }).await
-    }
-
-    /// The answer of one that ran, once its key is closed.
-    async fn answer<R: Body<Data = Bytes>>(
-        &self,
-        closed: Closed,
-        response: Response<MaybeHeld<R>>,
-        request: &ClaimRequest,
-    ) -> Response<MaybeHeld<R>> {
-        match closed {
-            Closed::Passed => self.answer_of_passed(request).await.map(MaybeHeld::whole),
-            Closed::Kept | Closed::Failed => self.marked(response, "false"),
-        }
-    }
-
-    /// The answer of one that was passed: the recorded response if it is the same request's, else 409 (rule 11).
-    async fn answer_of_passed(&self, request: &ClaimRequest) -> Response<Bytes> {
-        match lease::answer_within(self.settings().store_timeout, self.guard.store.lookup(request)).await {
-            Ok(Found::Done(stored)) => self.replay(request, stored),
-            Ok(Found::NotReplayable(original)) => self.not_replayable(request, original),
-            Ok(Found::Absent | Found::Lapsed | Found::InFlight { .. } | Found::Mismatch(_)) => {
-                self.settings().refuse(RejectionKind::TakenOver)
-            }
-            Err(error) => {
-                metrics::store_failed("lookup", &request.key, &error);
-                self.settings().refuse(RejectionKind::TakenOver)
-            }
-        }
-    }
-
-    fn replay(&self, request: &ClaimRequest, stored: StoredResponse) -> Response<Bytes> {
-        metrics::key_seen(Seen::Replayed, &request.key);
-        let mut response = Response::new(stored.body);
-        *response.status_mut() = stored.status;
-        *response.headers_mut() = stored.headers;
-        self.marked(response, "true")
-    }
-
-    fn not_replayable(&self, request: &ClaimRequest, original: StatusCode) -> Response<Bytes> {
-        metrics::key_seen(Seen::NotReplayable, &request.key);
-        self.marked(self.settings().refuse(RejectionKind::NotReplayable { original }), "true")
-    }
-
-    /// 409 with a `Retry-After` that never exceeds what is left of the lease (rule 9).
-    fn in_progress(&self, request: &ClaimRequest, lease_left: Duration) -> Response<Bytes> {
-        metrics::key_seen(Seen::InFlight, &request.key);
-        let mut rejection = self.settings().rejection(RejectionKind::InProgress);
-        rejection.retry_after = Some(whole_seconds(self.settings().retry_after.min(lease_left)));
-        self.settings().render(rejection)
-    }
-
-    /// Sets the layer's mark; a handler's own copy is none.
-    fn marked<T>(&self, mut response: Response<T>, replayed: &'static str) -> Response<T> {
-        if let Some(marker) = &self.settings().recorder.marker {
-            response.headers_mut().insert(marker.clone(), HeaderValue::from_static(replayed));
-        }
-        response
-    }
-
     /// The store failed at the claim, and the layer is set to serve all the same (rule 17).
     async fn serve_unprotected<I, B, R>(&self, inner: I, mut parts: Parts, body: MaybeHeld<B>) -> Answer<R, I::Error>
     where
@@ -386,34 +181,6 @@ impl<S: Store> Exchange<S> {
     }
 }
 
-/// A repeat's wait for the one that runs.
-struct Waiting {
-    until: Instant,
-    pause: Duration,
-    _one_of_the_bounded: OwnedSemaphorePermit,
-}
-
-impl Waiting {
-    const FIRST_PAUSE: Duration = Duration::from_millis(10);
-    const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-    /// `None` where the layer does not wait, or as many wait as may.
-    fn begin(settings: &Settings) -> Option<Self> {
-        let until = ends_at(settings.wait?);
-        let _one_of_the_bounded = Arc::clone(&settings.waiters).try_acquire_owned().ok()?;
-        Some(Self { until, pause: Self::FIRST_PAUSE, _one_of_the_bounded })
-    }
-
-    /// How long to wait before the next ask; `None` at the deadline.
-    fn next_pause(&mut self, lease_left: Duration) -> Option<Duration> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        let until_lapse = if lease_left.is_zero() { self.pause } else { lease_left };
-        let pause = self.pause.min(until_lapse).min(left);
-        self.pause = (self.pause * 2).min(Self::LONGEST_PAUSE);
-        (!left.is_zero()).then_some(pause)
-    }
-}
-
 /// Calls the inner service, until it ends, panics or is out of time.
 async fn call<I, B, R>(mut inner: I, request: Request<B>, run_until: Instant) -> Ran<R, I::Error>
 where
@@ -425,19 +192,6 @@ where
         Ok(Ok(Err(error))) => Ran::Error(error),
         Ok(Err(panic)) => Ran::Panic(panic),
         Err(_elapsed) => Ran::OutOfTime,
-    }
-}
-
-/// Carries a verdict out.
-async fn close<S: Store>(lease: Lease<S>, verdict: Verdict, outcome: Outcome) -> Closed {
-    match verdict {
-        Verdict::Keep | Verdict::Close => lease.complete(outcome).await,
-        Verdict::GiveBack => lease.release().await,
-        Verdict::Hold => {
-            metrics::holder_seen(Seen::LeftToLapse, lease.token());
-            lease.leave_to_lapse();
-            Closed::Kept
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use super::{lease::answer_within, settings::Settings};
+use super::{holder::answer_within, metrics, settings::Settings};
 use crate::store::Store;
 
 /// One for each service that a layer makes.
@@ -33,10 +33,10 @@ impl<S: Store> Guard<S> {
     /// Begins to purge, at the first guarded request.
     pub(super) fn purge_from_now_on(&self) {
         let Some(interval) = self.settings.purge_interval else { return };
-        let (store, limit) = (self.store.clone(), self.settings.store_timeout);
-        self.background
-            .purge
-            .get_or_init(|| AbortOnDropHandle::new(tokio::spawn(purge_forever(store, interval, limit))));
+        self.background.purge.get_or_init(|| {
+            let purging = purge_forever(self.store.clone(), interval, self.settings.store_timeout);
+            AbortOnDropHandle::new(tokio::spawn(purging))
+        });
     }
 }
 
@@ -74,15 +74,15 @@ impl<S> fmt::Debug for Guard<S> {
 /// Small batches, so that claims go on meanwhile.
 const PURGE_BATCH: u32 = 500;
 
-async fn purge_forever<S: Store>(store: S, interval: Duration, limit: Duration) {
+async fn purge_forever<S: Store>(store: S, interval: Duration, timeout: Duration) {
     loop {
         tokio::time::sleep(interval).await;
         loop {
-            match answer_within(limit, store.purge(PURGE_BATCH)).await {
+            match answer_within(timeout, store.purge(PURGE_BATCH)).await {
                 Ok(purged) if purged >= u64::from(PURGE_BATCH) => tokio::task::yield_now().await,
                 Ok(_) => break,
                 Err(error) => {
-                    tracing::warn!("old idempotency keys could not be purged this time: {error}");
+                    metrics::purge_failed(&error);
                     break;
                 }
             }

@@ -91,7 +91,8 @@ impl<T: 'static> Drop for InPlace<T> {
         let Some(exchange) = self.exchange.take() else { return };
         let goes_on = self.caller.leaves();
         // Without a runtime it ends as in a crash: the lease lapses.
-        if let (true, Some(runtime)) = (goes_on, self.runtime.take()) {
+        let runtime = self.runtime.take().or_else(|| Handle::try_current().ok());
+        if let (true, Some(runtime)) = (goes_on, runtime) {
             let on_its_own = async move { drop(exchange.await) };
             self.tasks.spawn_on(on_its_own.instrument(self.span.clone()), &runtime);
         }

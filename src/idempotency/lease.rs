@@ -1,84 +1,76 @@
 //! Keeps the lease alive while the handler runs; gives the claim back when dropped.
 
-use std::{future::Future, time::Duration};
+use std::future::Future;
 
 use tokio::{runtime::Handle, time::Instant};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::{
     commit::CommitState,
+    holder::Holder,
     metrics::{self, Seen},
+    recording::{NO_RESPONSE, OnFailure},
 };
-use crate::store::{Held, Outcome, Store, StoreError, Token};
+use crate::store::{Held, Outcome, Store, Token};
 
 /// How closing a key ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closed {
-    /// The record is kept: the answer may go out.
+    /// As the verdict wants it: the answer may go out.
     Kept,
     /// Another holder has the key.
     Passed,
-    /// The store failed, for a whole lease where the answer was to be recorded. The record is left to lapse.
+    /// The store failed: the answer may go out, and the record is left to lapse.
     Failed,
 }
 
 /// One claim, from its grant to its end. A task of its own renews it, so that a handler that blocks its thread keeps
 /// it too; the task ends with this value, on every path out.
 pub(super) struct Lease<S: Store> {
-    store: S,
-    token: Token,
-    /// How long the claim lasts without a renewal.
-    length: Duration,
-    /// How long a call of the store may take.
-    timeout: Duration,
+    holder: Holder<S>,
+    on_failure: OnFailure,
     commit: CommitState,
     tasks: TaskTracker,
     open: bool,
-    _renewing: AbortOnDropHandle<()>,
+    renewing: AbortOnDropHandle<()>,
 }
 
 impl<S: Store> Lease<S> {
-    /// Begins to renew. `asked_at` is when the claim was asked for: the store may have granted it just then.
+    /// Begins to renew. `asked_at` is when the claim was asked for.
     pub(super) fn keep(
-        store: S,
-        token: Token,
-        (length, timeout): (Duration, Duration),
+        holder: Holder<S>,
         asked_at: Instant,
+        on_failure: OnFailure,
         commit: CommitState,
         tasks: TaskTracker,
     ) -> Self {
-        let renewing = renew_until_passed(store.clone(), token.clone(), length, timeout, asked_at);
-        let _renewing = AbortOnDropHandle::new(tokio::spawn(renewing));
-        Self { store, token, length, timeout, commit, tasks, open: true, _renewing }
+        let renewing = AbortOnDropHandle::new(tokio::spawn(holder.clone().renew_until_passed(asked_at)));
+        Self { holder, on_failure, commit, tasks, open: true, renewing }
     }
 
     pub(super) fn token(&self) -> &Token {
-        &self.token
+        &self.holder.token
     }
 
-    /// Closes the key durably. Tried again while the lease is renewed, for one lease at most (rule 17); a response
-    /// that the store cannot take at all is tried once more without it, so that a repeat does not run.
+    /// Closes the key durably; the lease is renewed until that is answered.
     pub(super) async fn complete(mut self, outcome: Outcome) -> Closed {
         self.open = false;
         let started = Instant::now();
-        let mut held = within_one_lease(self.length, || self.complete_once(outcome.clone())).await;
-        if let (None, Outcome::Response(response)) = (held, &outcome) {
-            held = self.complete_once(Outcome::NotReplayable(response.status)).await.ok();
-        }
+        let answer = self.holder.complete(outcome).await;
         metrics::complete_took(started.elapsed());
-        match held {
-            Some(Held::Yes) => {
-                metrics::holder_seen(Seen::Executed, &self.token);
+        match answer {
+            Ok(Held::Yes) => {
+                metrics::holder_seen(Seen::Executed, self.token());
                 Closed::Kept
             }
-            Some(Held::No) => {
-                metrics::holder_seen(Seen::FencedOut, &self.token);
+            Ok(Held::No) => {
+                metrics::holder_seen(Seen::FencedOut, self.token());
                 Closed::Passed
             }
-            None => {
+            Err(_) => {
                 tracing::error!(
-                    key = self.token.key().key(),
-                    fence = self.token.fence(),
+                    key = self.token().key().key(),
+                    fence = self.token().fence(),
                     "a key could not be closed: its answer goes out unrecorded and its lease is left to lapse"
                 );
                 Closed::Failed
@@ -86,19 +78,13 @@ impl<S: Store> Lease<S> {
         }
     }
 
-    async fn complete_once(&self, outcome: Outcome) -> Result<Held, StoreError> {
-        answer_within(self.timeout, self.store.complete(&self.token, outcome))
-            .await
-            .inspect_err(|error| metrics::store_failed("complete", self.token.key(), error))
-    }
-
-    /// Gives the key back. Tried again in the background if the store fails, then left to lapse (rule 17).
+    /// Gives the key back; in the background if the store fails.
     pub(super) async fn release(mut self) -> Closed {
         self.open = false;
-        match release_once(&self.store, &self.token, self.timeout).await {
+        match self.holder.release().await {
             Ok(Held::Yes) => Closed::Kept,
             Ok(Held::No) => {
-                metrics::holder_seen(Seen::FencedOut, &self.token);
+                metrics::holder_seen(Seen::FencedOut, self.token());
                 Closed::Passed
             }
             Err(_) => {
@@ -108,83 +94,51 @@ impl<S: Store> Lease<S> {
         }
     }
 
+    /// Keeps others off until the lease lapses. Whether the holder was passed only a refused renewal tells.
+    pub(super) fn hold(mut self) -> Closed {
+        self.open = false;
+        if self.renewing.is_finished() {
+            metrics::holder_seen(Seen::FencedOut, self.token());
+            return Closed::Passed;
+        }
+        metrics::holder_seen(Seen::LeftToLapse, self.token());
+        Closed::Kept
+    }
+
     /// Ends the renewals and changes nothing: the key can be taken over once the lease has lapsed.
     pub(super) fn leave_to_lapse(mut self) {
         self.open = false;
     }
 
     fn release_in_background(&self) {
+        let holder = self.holder.clone();
+        self.in_background(async move { holder.release_or_let_lapse().await });
+    }
+
+    fn close_in_background(&self) {
+        let holder = self.holder.clone();
+        self.in_background(async move {
+            // A failure is logged, and the lease lapses.
+            let _ = holder.complete(NO_RESPONSE).await;
+        });
+    }
+
+    fn in_background(&self, settling: impl Future<Output = ()> + Send + 'static) {
         if let Ok(runtime) = Handle::try_current() {
-            let (store, token, length, timeout) = (self.store.clone(), self.token.clone(), self.length, self.timeout);
-            self.tasks.spawn_on(release_within_one_lease(store, token, length, timeout), &runtime);
+            self.tasks.spawn_on(settling, &runtime);
         }
     }
 }
 
-/// Dropped without a word (the exchange panicked, its runtime ends): given back, unless a commit could stand.
+/// Dropped without a word (what the exchange reads or asks panicked, its runtime ends): a failure like any other,
+/// unless a commit could stand.
 impl<S: Store> Drop for Lease<S> {
     fn drop(&mut self) {
         if self.open && !self.commit.forbids_release() {
-            self.release_in_background();
-        }
-    }
-}
-
-/// Awaits an answer of the store, and takes its silence for a failure.
-pub(super) async fn answer_within<T>(
-    limit: Duration,
-    call: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    tokio::time::timeout(limit, call).await.unwrap_or_else(|silence| Err(StoreError::transient(silence)))
-}
-
-/// Releases, again and again for one lease; after that the lease has lapsed anyway.
-pub(super) async fn release_within_one_lease<S: Store>(store: S, token: Token, length: Duration, timeout: Duration) {
-    within_one_lease(length, || release_once(&store, &token, timeout)).await;
-}
-
-async fn release_once<S: Store>(store: &S, token: &Token, timeout: Duration) -> Result<Held, StoreError> {
-    let held = answer_within(timeout, store.release(token)).await;
-    match &held {
-        Ok(Held::Yes) => metrics::holder_seen(Seen::Released, token),
-        Ok(Held::No) => {}
-        Err(error) => metrics::store_failed("release", token.key(), error),
-    }
-    held
-}
-
-/// Tries until the store answers, at growing intervals, for one lease. `None`: it never did, or says that trying is in
-/// vain.
-async fn within_one_lease<T, C>(length: Duration, mut call: impl FnMut() -> C) -> Option<T>
-where
-    C: Future<Output = Result<T, StoreError>>,
-{
-    let give_up_at = Instant::now() + length;
-    let mut pause = length / 100;
-    loop {
-        match call().await {
-            Ok(answer) => return Some(answer),
-            Err(error) if !error.is_transient() || Instant::now() + pause >= give_up_at => return None,
-            Err(_) => tokio::time::sleep(pause).await,
-        }
-        pause = (pause * 2).min(length / 10);
-    }
-}
-
-/// Renews each third of a lease; a failed renewal is tried again after a twelfth. `No` ends it: complete, commit or
-/// look-up decide what that means.
-async fn renew_until_passed<S: Store>(store: S, token: Token, length: Duration, timeout: Duration, asked_at: Instant) {
-    let limit = timeout.min(length / 3);
-    let mut due = asked_at + length / 3;
-    loop {
-        tokio::time::sleep_until(due).await;
-        let sent_at = Instant::now();
-        match answer_within(limit, store.renew(&token, length)).await {
-            Ok(Held::Yes) => due = sent_at + length / 3,
-            Ok(Held::No) => return,
-            Err(error) => {
-                metrics::store_failed("renew", token.key(), &error);
-                due = Instant::now() + length / 12;
+            match self.on_failure {
+                OnFailure::Release => self.release_in_background(),
+                OnFailure::HoldUntilLapse => {}
+                OnFailure::Record => self.close_in_background(),
             }
         }
     }

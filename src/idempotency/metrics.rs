@@ -71,6 +71,13 @@ pub(super) fn store_failed(verb: &'static str, key: &ScopedKey, error: &StoreErr
     count(Seen::StoreError);
 }
 
+/// A store that failed to delete old records; the next purge tries again.
+pub(super) fn purge_failed(error: &StoreError) {
+    let source = std::error::Error::source(error).map(tracing::field::display);
+    tracing::warn!(outcome = Seen::StoreError.name(), verb = "purge", source, "{error}");
+    count(Seen::StoreError);
+}
+
 #[cfg(feature = "metrics")]
 fn count(seen: Seen) {
     metrics::counter!("tower_idempotency_outcomes_total", "outcome" => seen.name()).increment(1);

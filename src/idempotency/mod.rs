@@ -110,6 +110,7 @@ mod commit;
 mod exchange;
 mod fingerprint;
 mod guard;
+mod holder;
 mod in_place;
 mod layer;
 mod lease;

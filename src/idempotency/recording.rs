@@ -11,6 +11,9 @@ use http::{
 
 use crate::store::{Outcome, StoredResponse};
 
+/// What is recorded of a failure that left no response.
+pub(super) const NO_RESPONSE: Outcome = Outcome::NotReplayable(StatusCode::INTERNAL_SERVER_ERROR);
+
 /// What becomes of the key of one response. A handler overrides the rule of the layer by setting it as a response
 /// extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

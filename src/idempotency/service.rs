@@ -97,7 +97,6 @@ where
                 ResponseFuture { way: Going::Refused { refusal: Some(refusal) } }
             }
             Way::Exchange(key) => {
-                self.guard.purge_from_now_on();
                 // The service that was polled ready is the one to call: its clone may not be.
                 let unready = self.inner.clone();
                 let ready = std::mem::replace(&mut self.inner, unready);

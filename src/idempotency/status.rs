@@ -11,7 +11,7 @@ use http::{
 use serde_json::{Value, json};
 
 use super::{
-    IdempotencyLayer, lease::answer_within, metrics, rejection::RejectionKind, scope::Refusal, settings::Settings,
+    IdempotencyLayer, holder::answer_within, metrics, rejection::RejectionKind, scope::Refusal, settings::Settings,
 };
 use crate::{
     IdempotencyKey,
