@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
+use tokio::task::JoinHandle;
 use tower::{Service, ServiceExt};
 
 /// A request with its body in memory.
@@ -79,4 +80,18 @@ where
     R::Error: std::fmt::Debug,
 {
     Answer::of(service.clone().oneshot(request).await.expect("no error of the service")).await
+}
+
+/// Sends a request from a task of its own.
+pub fn sending<S, B, R>(service: &S, request: Request<B>) -> JoinHandle<Answer>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: std::fmt::Debug,
+    B: Send + 'static,
+    R: Body<Data = Bytes> + Send,
+    R::Error: std::fmt::Debug,
+{
+    let ready = service.clone().oneshot(request);
+    tokio::spawn(async move { Answer::of(ready.await.expect("no error of the service")).await })
 }
