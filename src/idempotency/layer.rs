@@ -169,7 +169,8 @@ impl<S> IdempotencyLayer<S> {
         self.set(|settings| settings.wait = Some(limit))
     }
 
-    /// How many repeats wait at once; one more is answered 409 immediately. Default: 1,000.
+    /// How many repeats wait at once; one more is answered 409 immediately. Each holds its body in memory. Default:
+    /// 1,000.
     #[must_use]
     pub fn max_waiters(self, waiters: usize) -> Self {
         self.set(|settings| settings.waiters = Arc::new(Semaphore::new(waiters.min(Semaphore::MAX_PERMITS))))

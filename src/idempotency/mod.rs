@@ -37,8 +37,8 @@
 //!     inner service, 5xx ([a setting](OnFailure)), and the 4xx that refuse a request before the work (400, 401, 403,
 //!     405, 406, 408, 409, 411, 413-415, 417, 421, 422, 425, 426, 428, 429, 431). A handler overrides it with a
 //!     [`Recording`] in its response's extensions.
-//! 14. **The caller going away does not stop the work.** The exchange goes on as a task of its own; only a pause between a
-//!     waiter's asks ends with the caller. [`drained`](IdempotencyLayer::drained) waits for such tasks on shutdown.
+//! 14. **The caller going away does not stop the work.** The exchange goes on as a task of its own; only reading the
+//!     request's body, before the claim, and the pause between a waiter's asks end with the caller. [`drained`](IdempotencyLayer::drained) waits for such tasks on shutdown.
 //! 15. **Nothing of a response leaves before its key is closed**, unless closing failed (17). A body in memory is recorded
 //!     whole. One that is too large, that streams events, or that stalls closes its key as *not replayable* and is
 //!     streamed: a repeat gets 410, never a second run.
@@ -101,6 +101,9 @@
 //! # }
 //! ```
 
+// A request walks down: service (guard it or let it pass), exchange (one keyed exchange: acquire, execute, record,
+// answer), and its parts: scope and fingerprint before the claim; claim, commit, lease and holder while the handler runs;
+// recording and rejection for the answer. settings and guard are what all exchanges of a layer share.
 #[cfg(feature = "axum")]
 mod axum;
 mod body;

@@ -76,7 +76,8 @@ impl<S: Store> Exchange<S> {
         }
     }
 
-    /// One claim. Past its limit it is awaited in the background, and given back if it was granted after all.
+    /// One claim. Past its limit, a lease at most, it is awaited in the background, and given back if it was granted
+    /// after all.
     async fn ask(&self, request: &ClaimRequest) -> Result<Claimed, StoreError> {
         let (lease, timeout) = (request.lease, self.settings().store_timeout);
         let started = Instant::now();
@@ -84,7 +85,7 @@ impl<S: Store> Exchange<S> {
             let (store, request) = (self.guard.store.clone(), request.clone());
             async move { store.claim(&request).await }
         });
-        let answer = tokio::time::timeout(timeout, &mut claiming).await;
+        let answer = tokio::time::timeout(timeout.min(lease), &mut claiming).await;
         metrics::claim_took(started.elapsed());
         answer.unwrap_or_else(|silence| {
             let store = self.guard.store.clone();
