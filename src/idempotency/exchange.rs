@@ -196,7 +196,7 @@ where
 }
 
 /// Whether the handler says something else than it has committed.
-fn other_than<R, E>(ran: &Ran<R, E>, committed: &Response<Bytes>) -> bool {
+fn other_than<R: Body, E>(ran: &Ran<R, E>, committed: &Response<Bytes>) -> bool {
     let fields = |headers: &HeaderMap| {
         let mut fields = headers.clone();
         fields.remove(CONTENT_LENGTH); // which a framework may add
@@ -204,7 +204,10 @@ fn other_than<R, E>(ran: &Ran<R, E>, committed: &Response<Bytes>) -> bool {
     };
     match ran {
         Ran::Response(response) => {
-            response.status() != committed.status() || fields(response.headers()) != fields(committed.headers())
+            let length = response.body().size_hint().exact();
+            response.status() != committed.status()
+                || fields(response.headers()) != fields(committed.headers())
+                || length.is_some_and(|length| length != committed.body().len() as u64)
         }
         Ran::Error(_) | Ran::Panic(_) | Ran::OutOfTime => true,
     }

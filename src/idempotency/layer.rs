@@ -186,13 +186,14 @@ impl<S> IdempotencyLayer<S> {
     }
 
     /// Decides which responses are recorded; `None` leaves a response to the default rule, which heeds a [`Recording`]
-    /// in the response's extensions.
+    /// in the response's extensions. Of a committed response only [`Recording::CloseWithoutKeeping`] counts: its key is
+    /// closed in any case.
     #[must_use]
     pub fn with_recording<F>(self, rule: F) -> Self
     where
         F: Fn(&response::Parts) -> Option<Recording> + Send + Sync + 'static,
     {
-        self.set(|settings| settings.recording = Some(Arc::new(rule)))
+        self.set(|settings| settings.recorder.rule = Some(Arc::new(rule)))
     }
 
     /// The largest body that is replayed, in bytes; the key of a larger one is closed as not replayable. Default: 1 MiB.

@@ -1,5 +1,7 @@
 //! Which responses are kept, and what of them.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, Response, StatusCode,
@@ -66,11 +68,8 @@ impl From<Recording> for Verdict {
     }
 }
 
-/// Judges a response by rule 13: the handler's word first, then the status.
+/// Judges a response by rule 13, where nobody has [decided](Recorder::decided) about it.
 pub(super) fn judge(response: &Parts, on_failure: OnFailure) -> Verdict {
-    if let Some(recording) = response.extensions.get::<Recording>() {
-        return Verdict::from(*recording);
-    }
     match response.status.as_u16() {
         // RFC 9110 §15.2: interim, so never the answer; what switches protocols cannot be replayed.
         100..=199 => Verdict::Close,
@@ -100,27 +99,41 @@ pub(super) fn judge_failure(on_failure: OnFailure, recorded: Verdict) -> Verdict
     }
 }
 
+/// Plugged into the layer; decides about the responses that it knows.
+pub(crate) type Rule = dyn Fn(&Parts) -> Option<Recording> + Send + Sync;
+
 /// Turns a response into what its record keeps.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Recorder {
     /// Bytes of a body.
     pub(crate) limit: usize,
     pub(crate) keep_set_cookie: bool,
     /// The layer's own mark, which is no part of the response.
     pub(crate) marker: Option<HeaderName>,
+    pub(crate) rule: Option<Arc<Rule>>,
 }
 
 impl Default for Recorder {
     fn default() -> Self {
-        Self { limit: 1 << 20, keep_set_cookie: false, marker: Some(HeaderName::from_static("idempotency-replayed")) }
+        let marker = Some(HeaderName::from_static("idempotency-replayed"));
+        Self { limit: 1 << 20, keep_set_cookie: false, marker, rule: None }
     }
 }
 
 impl Recorder {
+    /// What was decided about a response: by the layer's own rule first, then by the handler.
+    pub(super) fn decided(&self, response: &Parts) -> Option<Recording> {
+        let ruled = self.rule.as_ref().and_then(|rule| rule(response));
+        ruled.or_else(|| response.extensions.get().copied())
+    }
+
     /// What the record keeps of a response that is an outcome of the work.
     pub(crate) fn outcome(&self, response: &Response<Bytes>) -> Outcome {
-        let closed = response.extensions().get() == Some(&Recording::CloseWithoutKeeping);
-        if closed || response.body().len() > self.limit {
+        let (parts, _) = response.clone().into_parts();
+        let closed = self.decided(&parts) == Some(Recording::CloseWithoutKeeping);
+        // RFC 9110 §15.2, as in `judge`.
+        let interim = response.status().is_informational();
+        if closed || interim || response.body().len() > self.limit {
             return Outcome::NotReplayable(response.status());
         }
         Outcome::Response(self.stored(response.status(), response.headers(), response.body().clone()))

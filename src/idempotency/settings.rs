@@ -7,7 +7,7 @@ use http::{HeaderName, Method, Response, StatusCode, request, response};
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
-    recording::{self, OnFailure, Recorder, Recording, Verdict},
+    recording::{self, OnFailure, Recorder, Verdict},
     rejection::{PROBLEM_TYPES, Rejection, RejectionKind},
     scope::Scope,
 };
@@ -18,7 +18,6 @@ use crate::{
 };
 
 pub(super) type FingerprintFn = dyn Fn(&request::Parts, &[u8]) -> Fingerprint + Send + Sync;
-pub(super) type RecordingFn = dyn Fn(&response::Parts) -> Option<Recording> + Send + Sync;
 pub(super) type RenderFn = dyn Fn(&Rejection) -> Response<Bytes> + Send + Sync;
 
 /// What a layer is set to: what a server must publish is read here, and the setters of
@@ -43,7 +42,6 @@ pub struct Settings {
     pub(super) waiters: Arc<Semaphore>,
     pub(super) max_stall: Duration,
     pub(super) on_failure: OnFailure,
-    pub(super) recording: Option<Arc<RecordingFn>>,
     pub(super) recorder: Recorder,
     pub(super) store_timeout: Duration,
     pub(super) serve_unprotected: bool,
@@ -73,7 +71,6 @@ impl Settings {
             waiters: Arc::new(Semaphore::new(1_000)),
             max_stall: Duration::from_secs(1),
             on_failure: OnFailure::Release,
-            recording: None,
             recorder: Recorder::default(),
             store_timeout: Duration::from_secs(5),
             serve_unprotected: false,
@@ -149,9 +146,9 @@ impl Settings {
         self.mismatch_status
     }
 
-    /// What becomes of the key of this response: a plugged-in rule first, then rule 13.
+    /// What becomes of the key of this response: what was decided about it, else rule 13.
     pub(super) fn judge(&self, response: &response::Parts) -> Verdict {
-        match self.recording.as_ref().and_then(|recording| recording(response)) {
+        match self.recorder.decided(response) {
             Some(recording) => Verdict::from(recording),
             None => recording::judge(response, self.on_failure),
         }
