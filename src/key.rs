@@ -11,10 +11,10 @@
 //! | [`IdempotencyKey::child`] | for one step of an operation that has a key itself, on every attempt |
 //!
 //! A derived key, that is one of the last three, can be computed by whoever knows what it was derived from: **send it
-//! to a scoped layer only.** In a scoped layer a key is an identifier and no secret. In a shared one, whoever knows
-//! key and request can read the answer.
+//! to a scoped layer only**, or to one whose callers are all one principal. In a scoped layer a key is an identifier and
+//! no secret. In a shared one, whoever knows key and request can read the answer.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, fmt, str::FromStr, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sha2::{Digest, Sha256};
@@ -81,7 +81,7 @@ impl IdempotencyKey {
     ///
     /// See [`InvalidKeyKind`].
     pub fn parse(value: &str) -> Result<Self, InvalidKey> {
-        Self::decode(value.as_bytes(), KeySyntax::Lenient, Self::DEFAULT_MAX_LEN)
+        Self::parse_as(value.as_bytes(), KeySyntax::Lenient, Self::DEFAULT_MAX_LEN)
     }
 
     /// Reads the field `name`; `None` if there is no such field. `max_len` is in characters of the key.
@@ -103,7 +103,7 @@ impl IdempotencyKey {
             // would join to a String, may fail.
             return Err(InvalidKeyKind::SeveralLines.into());
         }
-        Self::decode(line.as_bytes(), syntax, max_len).map(Some)
+        Self::parse_as(line.as_bytes(), syntax, max_len).map(Some)
     }
 
     /// The key of one tool call of one run: `run-042:toolu_01`.
@@ -145,7 +145,17 @@ impl IdempotencyKey {
     /// The same on every attempt, different for every other step and every other parent. A child may have children.
     #[must_use]
     pub fn child(&self, step: &str) -> Self {
-        Self::derived("child", [self.as_str(), step])
+        Self::child_of(self.0.as_bytes(), step)
+    }
+
+    /// A child of a key in its scope: the scopes of one server are one principal to the next one.
+    #[cfg_attr(not(feature = "idempotency"), expect(dead_code, reason = "only the server has scopes"))]
+    pub(crate) fn child_in(scoped: &[u8], step: &str) -> Self {
+        Self::child_of(scoped, step)
+    }
+
+    fn child_of(parent: &[u8], step: &str) -> Self {
+        Self::derived("child", [parent, step.as_bytes()])
     }
 
     /// The key's text, without quotes.
@@ -174,7 +184,13 @@ impl IdempotencyKey {
         Ok(HeaderValue::from_str(&self.0).expect("printable ASCII"))
     }
 
-    pub(crate) fn decode(value: &[u8], syntax: KeySyntax, max_len: usize) -> Result<Self, InvalidKey> {
+    /// Reads a key that stands elsewhere, in a body or a query, as [`from_headers`](Self::from_headers) reads it in a
+    /// field. `max_len` is in characters of the key.
+    ///
+    /// # Errors
+    ///
+    /// See [`InvalidKeyKind`].
+    pub fn parse_as(value: &[u8], syntax: KeySyntax, max_len: usize) -> Result<Self, InvalidKey> {
         let value = trim_whitespace(value);
         if value.is_empty() {
             return Err(InvalidKeyKind::Empty.into());
@@ -200,6 +216,21 @@ impl IdempotencyKey {
         let digest = digest(&format!("tower-idempotency/1/{kind}"), parts);
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         Self(format!("{kind}-v1-{hex}").into())
+    }
+}
+
+/// As [`IdempotencyKey::parse`].
+impl FromStr for IdempotencyKey {
+    type Err = InvalidKey;
+
+    fn from_str(value: &str) -> Result<Self, InvalidKey> {
+        Self::parse(value)
+    }
+}
+
+impl AsRef<str> for IdempotencyKey {
+    fn as_ref(&self) -> &str {
+        self.as_str()
     }
 }
 

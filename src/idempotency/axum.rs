@@ -1,5 +1,7 @@
 //! [`Claim`] as an extractor, and the status of a key as a route.
 
+use std::any::type_name;
+
 use axum::{
     body::Body,
     extract::{FromRequestParts, OptionalFromRequestParts, Request},
@@ -11,7 +13,7 @@ use http::{StatusCode, request::Parts};
 use super::{
     IdempotencyLayer,
     claim::{Claim, Unclaimed},
-    commit::CommitError,
+    commit::{CommitError, CommitErrorKind},
 };
 use crate::store::Store;
 
@@ -32,7 +34,7 @@ impl<S: Store, T: Sync> FromRequestParts<T> for Claim<S> {
                     path = parts.uri.path(),
                     "a handler asks for a Claim, but no IdempotencyLayer<{}> guards this request: add the layer to \
                      this route, or the method to those that it guards",
-                    std::any::type_name::<S>()
+                    type_name::<S>()
                 );
                 StatusCode::INTERNAL_SERVER_ERROR.into_response()
             }
@@ -40,20 +42,35 @@ impl<S: Store, T: Sync> FromRequestParts<T> for Claim<S> {
     }
 }
 
-/// `None` where there is no claim, for whatever reason.
+/// `None` where there is no claim, for whatever reason. Where no layer guards the request a line in the log says so.
 impl<S: Store, T: Sync> OptionalFromRequestParts<T> for Claim<S> {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &T) -> Result<Option<Self>, Self::Rejection> {
-        Ok(parts.extensions.get::<Self>().cloned())
+        let claim = parts.extensions.get::<Self>().cloned();
+        if claim.is_none() && parts.extensions.get::<Unclaimed<S>>().is_none() {
+            tracing::warn!("no IdempotencyLayer<{}> guards a request whose handler takes a claim", type_name::<S>());
+        }
+        Ok(claim)
     }
 }
 
-/// 503: nothing was committed, or only the record can say. The layer replaces this answer where it knows better.
+/// 503 where another try may succeed, 500 where the handler has to be mended. The layer replaces this answer where it
+/// knows better.
 impl IntoResponse for CommitError {
     fn into_response(self) -> Response {
         tracing::error!(source = std::error::Error::source(&self).map(tracing::field::display), "{self}");
-        StatusCode::SERVICE_UNAVAILABLE.into_response()
+        let status = match self.kind() {
+            CommitErrorKind::Passed | CommitErrorKind::RolledBack | CommitErrorKind::Unknown => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            CommitErrorKind::AlreadyCommitted
+            | CommitErrorKind::UnderWay
+            | CommitErrorKind::Ended
+            | CommitErrorKind::StreamingBody
+            | CommitErrorKind::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        status.into_response()
     }
 }
 

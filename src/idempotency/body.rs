@@ -43,7 +43,8 @@ pin_project! {
 }
 
 impl<B: Body<Data = Bytes>> MaybeHeld<B> {
-    pub(super) fn untouched(body: B) -> Self {
+    /// A body of which nothing was read.
+    pub fn untouched(body: B) -> Self {
         Self { read: VecDeque::new(), rest: Rest::All { body } }
     }
 
@@ -70,6 +71,13 @@ impl<B: Body<Data = Bytes>> MaybeHeld<B> {
 
     fn held_len(&self) -> u64 {
         self.read.iter().filter_map(Frame::data_ref).map(|data| data.len() as u64).sum()
+    }
+}
+
+/// All in memory; what a test of an inner service needs.
+impl<B: Body<Data = Bytes>> From<Bytes> for MaybeHeld<B> {
+    fn from(bytes: Bytes) -> Self {
+        Self::whole(bytes)
     }
 }
 
@@ -156,18 +164,24 @@ impl Joined {
 /// Why the whole of a request's body could not be read.
 pub(super) enum Unread<E> {
     TooLarge,
+    TooSlow,
     Failed(E),
 }
 
-/// Reads the whole of a request's body, up to `limit` bytes.
-pub(super) async fn read_whole<B: Body<Data = Bytes>>(body: B, limit: usize) -> Result<MaybeHeld<B>, Unread<B::Error>> {
+/// Reads the whole of a request's body, up to `limit` bytes and `until` then.
+pub(super) async fn read_whole<B: Body<Data = Bytes>>(
+    body: B,
+    limit: usize,
+    until: Instant,
+) -> Result<MaybeHeld<B>, Unread<B::Error>> {
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLarge);
     }
-    let held = read(body, ReadLimits { bytes: limit, stall: None, until: None }).await;
+    let held = read(body, ReadLimits { bytes: limit, stall: None, until: Some(until) }).await;
     match held.rest {
         Rest::Nothing => Ok(held),
         Rest::Failure { error: Some(error) } => Err(Unread::Failed(error)),
+        Rest::Tail { .. } if held.held_len() <= limit as u64 => Err(Unread::TooSlow),
         Rest::All { .. } | Rest::Tail { .. } | Rest::Failure { error: None } => Err(Unread::TooLarge),
     }
 }

@@ -31,23 +31,26 @@ impl<S> Claim<S> {
     }
 
     /// Rises with every claim that the store ever grants. A system that is handed this number and remembers the
-    /// highest can refuse a holder that was passed.
+    /// highest for a key can refuse a holder that was passed. The life of a `MemoryStore` ends with its process: after a
+    /// restart its fences start again.
     #[must_use]
     pub fn fence(&self) -> u64 {
         self.held.token.fence()
     }
 
-    /// 1 for the first run of this key, one more each time that a repeat took over from a holder whose lease had
-    /// lapsed. Above 1 an earlier run may have done part of the work outside [`commit`](Claim::commit).
+    /// 1 for the first run of this record, one more each time that a repeat took over from a holder whose lease had
+    /// lapsed. Above 1 an earlier run may have done part of the work outside a commit. At 1 too, if that run failed: a
+    /// key that was released starts again at 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.held.attempt
     }
 
-    /// A key for one step of this work, to hand downstream: the same on every attempt at this request.
+    /// A key for one step of this work, to hand downstream: the same on every attempt at this request, and another in
+    /// each scope, since to the next server all our callers are one.
     #[must_use]
     pub fn child_key(&self, step: &str) -> IdempotencyKey {
-        self.held.key.child(step)
+        IdempotencyKey::child_in(self.held.token.key().as_bytes(), step)
     }
 
     pub(crate) fn new(

@@ -14,7 +14,9 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::Response;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
+
+use super::metrics;
 
 /// Whether a commit may begin, is under way, or how it ended.
 #[derive(Clone, Debug)]
@@ -77,7 +79,7 @@ impl CommitState {
             refused.is_none()
         });
         match refused {
-            None => Ok(Commit { state: self.clone() }),
+            None => Ok(Commit { state: self.clone(), begun: Instant::now() }),
             Some(kind) => Err(CommitError::from(kind)),
         }
     }
@@ -108,11 +110,13 @@ impl CommitState {
 #[derive(Debug)]
 pub(crate) struct Commit {
     state: CommitState,
+    begun: Instant,
 }
 
 impl Commit {
     /// Committing -> Committed.
     pub(crate) fn committed(self, response: Response<Bytes>) {
+        metrics::complete_took(self.begun.elapsed());
         self.settle(Phase::Committed(response));
     }
 

@@ -24,7 +24,7 @@ use super::{
     lease::Lease,
     metrics::{self, Seen},
     rejection::RejectionKind,
-    scope::Refusal,
+    scope::ScopeFailure,
     settings::{Settings, ends_at},
 };
 use crate::{
@@ -85,12 +85,13 @@ impl<S: Store> Exchange<S> {
         B::Error: Into<BoxError>,
     {
         let settings = self.settings();
-        let key = settings.scope.of(parts, &self.key).map_err(Refusal::into_response)?;
+        let key = settings.scope.of(parts, &self.key).map_err(ScopeFailure::into_response)?;
         let limit = settings.max_request_body;
-        let body = body::read_whole(body, limit).await.map_err(|unread| {
+        let body = body::read_whole(body, limit, ends_at(settings.max_read)).await.map_err(|unread| {
             settings.refuse(match unread {
-                Unread::TooLarge => RejectionKind::BodyTooLarge { limit },
-                Unread::Failed(error) => unreadable(&*error.into(), limit),
+                Unread::TooLarge => RejectionKind::BodyTooLarge { limit: Some(limit) },
+                Unread::TooSlow => RejectionKind::BodyTooSlow,
+                Unread::Failed(error) => unreadable(&*error.into()),
             })
         })?;
         let bytes = body.held_bytes().unwrap_or_default();
@@ -122,7 +123,8 @@ impl<S: Store> Exchange<S> {
             timeout: settings.store_timeout,
         };
         let tasks = self.guard.tasks().clone();
-        let lease = Lease::keep(holder, granted.asked_at, settings.on_failure, commit.clone(), tasks);
+        let run_until = ends_at(settings.max_run);
+        let lease = Lease::keep(holder, (granted.asked_at, run_until), settings.on_failure, commit.clone(), tasks);
         parts.extensions.insert(Claim::new(
             self.guard.store.clone(),
             self.key.clone(),
@@ -135,7 +137,6 @@ impl<S: Store> Exchange<S> {
             // What is stored has to be readable by every repeat, whatever encodings it accepts.
             parts.headers.remove(ACCEPT_ENCODING);
         }
-        let run_until = ends_at(settings.max_run);
         let ran = call(inner, Request::from_parts(parts, body), run_until).await;
         match commit.end(settings.store_timeout).await {
             Ended::Open => self.record(ran, lease, &request, run_until).await,
@@ -151,6 +152,7 @@ impl<S: Store> Exchange<S> {
                 Ok(self.answer_of_passed(&request).await.map(MaybeHeld::whole))
             }
             Ended::Unknown => {
+                metrics::holder_seen(Seen::StoreError, lease.token());
                 tracing::error!(key = request.key.key(), "whether a commit happened is unknown; the record decides");
                 lease.leave_to_lapse();
                 Ok(settings.refuse(RejectionKind::OutcomeUnknown).map(MaybeHeld::whole))
@@ -169,7 +171,7 @@ impl<S: Store> Exchange<S> {
         parts.extensions.insert(Unclaimed::new(Arc::clone(&self.guard), RejectionKind::StoreUnavailable));
         let run_until = ends_at(self.settings().max_run);
         match call(inner, Request::from_parts(parts, body), run_until).await {
-            Ran::Response(response) => Ok(response.map(MaybeHeld::untouched)),
+            Ran::Response(response) => Ok(self.unmarked(response.map(MaybeHeld::untouched))),
             Ran::Error(error) => Err(error),
             Ran::Panic(panic) => std::panic::resume_unwind(panic),
             Ran::OutOfTime => Ok(self.settings().refuse(RejectionKind::RunTimedOut).map(MaybeHeld::whole)),
@@ -213,12 +215,12 @@ fn other_than<R: Body, E>(ran: &Ran<R, E>, committed: &Response<Bytes>) -> bool 
     }
 }
 
-fn unreadable(error: &(dyn std::error::Error + 'static), limit: usize) -> RejectionKind {
+fn unreadable(error: &(dyn std::error::Error + 'static)) -> RejectionKind {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if error.is::<LengthLimitError>() {
             // A layer outside has a lower limit.
-            return RejectionKind::BodyTooLarge { limit };
+            return RejectionKind::BodyTooLarge { limit: None };
         }
         cause = error.source();
     }

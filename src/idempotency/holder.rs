@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, error::Elapsed};
 
 use super::metrics::{self, Seen};
 use crate::store::{Held, Outcome, Store, StoreError, Token};
@@ -19,13 +19,13 @@ pub(super) struct Holder<S> {
 }
 
 impl<S: Store> Holder<S> {
-    /// Finishes the record; tried again for one lease, since it is idempotent. A response that the store can never take
-    /// is tried once more without it: a repeat is refused then, and does not run.
+    /// Finishes the record; tried again for one lease, since it is idempotent. Where the store answers and does not take
+    /// the response (it is full, say) the last try is without it: a repeat is refused then, and does not run.
     pub(super) async fn complete(&self, outcome: Outcome) -> Result<Held, StoreError> {
         let complete = |outcome| self.store.complete(&self.token, outcome);
         let answer = self.for_one_lease("complete", || complete(outcome.clone())).await;
         match (answer, &outcome) {
-            (Err(error), Outcome::Response(response)) if !error.is_transient() => {
+            (Err(error), Outcome::Response(response)) if !is_silence(&error) => {
                 self.once("complete", complete(Outcome::NotReplayable(response.status))).await
             }
             (answer, _) => answer,
@@ -54,10 +54,13 @@ impl<S: Store> Holder<S> {
 
     /// Renews each third of a lease; a failed renewal is tried again after a twelfth. `No` ends it: complete, commit or
     /// look-up decide what that means. `asked_at` is when the claim was asked for: it may have been granted just then.
-    pub(super) async fn renew_until_passed(self, asked_at: Instant) {
+    ///
+    /// So does `last`: an exchange that nobody polls any more, or whose handler blocks its thread for ever, must not
+    /// keep its key for ever.
+    pub(super) async fn renew_until_passed(self, asked_at: Instant, last: Instant) {
         let limit = self.timeout.min(self.lease / 3);
         let mut due = asked_at + self.lease / 3;
-        loop {
+        while due <= last {
             tokio::time::sleep_until(due).await;
             let sent_at = Instant::now();
             match answer_within(limit, self.store.renew(&self.token, self.lease)).await {
@@ -98,6 +101,10 @@ impl<S: Store> Holder<S> {
             pause = (pause * 2).min(self.lease / 10);
         }
     }
+}
+
+fn is_silence(error: &StoreError) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<Elapsed>())
 }
 
 /// Awaits an answer of the store, and takes its silence for a failure.

@@ -49,8 +49,9 @@ impl<S> IdempotencyLayer<S> {
         &self.settings
     }
 
-    /// Waits for the exchanges whose callers have left, and for what they owe the store. Call it on shutdown, after the
-    /// server has stopped to accept.
+    /// Waits for the exchanges whose callers have left, and for what they owe the store; `max_run` is the longest that
+    /// can take. Call it on shutdown, after the server's own future has ended: an exchange whose caller is still
+    /// connected is the server's to wait for.
     pub async fn drained(&self) {
         self.background.tasks.close();
         self.background.tasks.wait().await;
@@ -100,6 +101,13 @@ impl<S> IdempotencyLayer<S> {
         self.set(|settings| settings.max_request_body = bytes)
     }
 
+    /// How long the body of a keyed request may take to arrive; after it, 408. A slow sender holds a place of the limits
+    /// inside the layer meanwhile, and so does a repeat that [waits](Self::wait_for). Default: 30 s.
+    #[must_use]
+    pub fn max_read(self, time: Duration) -> Self {
+        self.set(|settings| settings.max_read = time)
+    }
+
     /// Leaves `Accept-Encoding` on keyed requests: the stored response may then be compressed, and a repeat that does
     /// not accept that encoding cannot read it. Default: taken off.
     #[must_use]
@@ -140,14 +148,24 @@ impl<S> IdempotencyLayer<S> {
     }
 
     /// How long a key is remembered after its request has ended. After that it is new. Default: 24 hours. Publish it.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero: no repeat would find a record.
     #[must_use]
     pub fn retention(self, time: Duration) -> Self {
+        assert!(!time.is_zero(), "a retention is more than nothing");
         self.set(|settings| settings.retention = time)
     }
 
     /// How often keys past their retention are deleted, in small batches. Default: each minute.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero.
     #[must_use]
     pub fn purge_interval(self, interval: Duration) -> Self {
+        assert!(!interval.is_zero(), "a purge has to rest");
         self.set(|settings| settings.purge_interval = Some(interval))
     }
 

@@ -36,15 +36,18 @@ pub(super) struct Lease<S: Store> {
 }
 
 impl<S: Store> Lease<S> {
-    /// Begins to renew. `asked_at` is when the claim was asked for.
+    /// Begins to renew. `asked_at` is when the claim was asked for, `run_until` when the handler is dropped.
     pub(super) fn keep(
         holder: Holder<S>,
-        asked_at: Instant,
+        (asked_at, run_until): (Instant, Instant),
         on_failure: OnFailure,
         commit: CommitState,
         tasks: TaskTracker,
     ) -> Self {
-        let renewing = AbortOnDropHandle::new(tokio::spawn(holder.clone().renew_until_passed(asked_at)));
+        // Awaiting a commit, and completing for one lease, may follow the run.
+        let after_the_run = holder.timeout.saturating_mul(2).saturating_add(holder.lease);
+        let last = run_until.checked_add(after_the_run).unwrap_or(run_until);
+        let renewing = AbortOnDropHandle::new(tokio::spawn(holder.clone().renew_until_passed(asked_at, last)));
         Self { holder, on_failure, commit, tasks, open: true, renewing }
     }
 

@@ -11,8 +11,8 @@
 //! 3. **A malformed key** is 400 before anything else: empty or blank, too long, other than printable ASCII, more than
 //!    one field line, a broken quoted string. [`KeySyntax`](crate::key::KeySyntax) says how the field is read; unless it
 //!    is set otherwise `"abc"` and `abc` are the same key.
-//! 4. **The body** is read into memory up to a [limit](IdempotencyLayer::max_request_body); over it, 413 before any claim.
-//!    The handler gets the identical bytes. `Accept-Encoding` is
+//! 4. **The body** is read into memory up to a [limit](IdempotencyLayer::max_request_body); over it, 413 before any claim,
+//!    and 408 if it does not arrive [in time](IdempotencyLayer::max_read). The handler gets the identical bytes. `Accept-Encoding` is
 //!    [taken off](IdempotencyLayer::keep_accept_encoding), so that every repeat can read what is stored.
 //! 5. **Scope.** The same key in another [`Scope`] is another key. A scope that fails answers its own response, and
 //!    nothing is claimed.
@@ -46,8 +46,9 @@
 //!     ([opt in](IdempotencyLayer::keep_set_cookie)), trailers. Repeated lines keep number and order, and
 //!     `Content-Length` always matches.
 //! 17. **The store fails.** Each call has a [limit](IdempotencyLayer::store_timeout). At the claim: 503, the handler is not
-//!     called. At a renewal, a release or a completion: tried again, for one lease at most; then the caller gets its
-//!     answer and the lease is left to lapse. At a commit whose outcome is unknown: 503, and the record decides.
+//!     called. At a renewal: tried again. At a release: tried again in the background, for one lease. At a completion:
+//!     tried again for one lease while the lease is renewed; then the caller gets its answer, and the lease is left to
+//!     lapse. At a commit whose outcome is unknown: 503, and the record decides.
 //! 18. **Retention** counts from the end of the request. A record with a live lease never expires. Old ones are purged in
 //!     small batches, from the first guarded request until the last clone of the layer is dropped.
 //! 19. **Refusals** are RFC 9457 problems with a `type` of their own, `Cache-Control: no-store`, and nothing of what is
@@ -137,6 +138,6 @@ pub use layer::IdempotencyLayer;
 pub(crate) use recording::Recorder;
 pub use recording::{OnFailure, Recording};
 pub use rejection::{Rejection, RejectionKind};
-pub use scope::{Refusal, Scope};
+pub use scope::{Scope, ScopeFailure};
 pub use service::{Idempotency, ResponseFuture};
 pub use settings::Settings;

@@ -19,20 +19,23 @@ pub(super) const NO_RESPONSE: Outcome = Outcome::NotReplayable(StatusCode::INTER
 /// What becomes of the key of one response. A handler overrides the rule of the layer by setting it as a response
 /// extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Recording {
     /// Each repeat gets this response.
     Keep,
-    /// A repeat runs again, at once.
+    /// A repeat runs again, at once. Of a committed response this means nothing: its key is closed with the commit.
     DoNotKeep,
     /// The key is closed and the response is not stored: a repeat gets 410 and never runs. For answers that hold
     /// secrets.
     CloseWithoutKeeping,
 }
 
-/// What becomes of the key after a failure: a panic, an error of the inner service, or a 5xx response.
+/// What becomes of the key after a failure: a panic, an error of the inner service, a 5xx response, or a handler that
+/// was dropped at `max_run`.
 ///
 /// Whatever is chosen, writes inside a commit happen at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnFailure {
     /// A repeat runs again, at once. **What the handler did before it failed, outside a commit, can happen twice.**
     #[default]
@@ -41,7 +44,8 @@ pub enum OnFailure {
     /// outside a commit, can happen twice.**
     HoldUntilLapse,
     /// The failure is an outcome like any other: each repeat gets the same 5xx, as at Stripe, and the handler does not
-    /// run again. A panic or an error of the inner service leaves no response; a repeat gets 410.
+    /// run again. A panic, an error of the inner service and a handler that was dropped leave no response; a repeat gets
+    /// 410.
     Record,
 }
 

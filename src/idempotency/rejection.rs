@@ -36,10 +36,12 @@ pub enum RejectionKind {
     InvalidKey(Arc<InvalidKey>),
     /// 400: the body could not be read to its end. Nothing was run.
     UnreadableBody,
-    /// 413: the body is larger than a keyed request's may be, in bytes. Nothing was run.
+    /// 408: the body did not arrive in time. Nothing was run; send it again, with the same key.
+    BodyTooSlow,
+    /// 413: the body is larger than a keyed request's may be. Nothing was run.
     BodyTooLarge {
-        /// The limit.
-        limit: usize,
+        /// The limit of the layer, in bytes; `None` where a layer outside has a lower one.
+        limit: Option<usize>,
     },
     /// 409 with `Retry-After`: the first request with this key still runs. Send it again later, with the same key.
     InProgress,
@@ -102,8 +104,10 @@ impl Rejection {
         match &self.kind {
             RejectionKind::KeyReused(differs) => problem["differs"] = differs.names().collect(),
             RejectionKind::NotReplayable { original } => problem["original_status"] = original.as_u16().into(),
-            RejectionKind::BodyTooLarge { limit } => problem["max_bytes"] = Value::from(*limit as u64),
-            RejectionKind::MissingKey
+            RejectionKind::BodyTooLarge { limit: Some(limit) } => problem["max_bytes"] = Value::from(*limit as u64),
+            RejectionKind::BodyTooLarge { limit: None }
+            | RejectionKind::BodyTooSlow
+            | RejectionKind::MissingKey
             | RejectionKind::InvalidKey(_)
             | RejectionKind::UnreadableBody
             | RejectionKind::InProgress
@@ -129,6 +133,7 @@ impl RejectionKind {
     pub(super) fn default_status(&self) -> StatusCode {
         match self {
             Self::MissingKey | Self::InvalidKey(_) | Self::UnreadableBody => StatusCode::BAD_REQUEST,
+            Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::InProgress | Self::TakenOver => StatusCode::CONFLICT,
             Self::KeyReused(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -143,6 +148,7 @@ impl RejectionKind {
             Self::MissingKey => "MissingKey",
             Self::InvalidKey(_) => "InvalidKey",
             Self::UnreadableBody => "UnreadableBody",
+            Self::BodyTooSlow => "BodyTooSlow",
             Self::BodyTooLarge { .. } => "BodyTooLarge",
             Self::InProgress => "InProgress",
             Self::TakenOver => "TakenOver",
@@ -160,6 +166,7 @@ impl RejectionKind {
             Self::MissingKey => "Idempotency-Key is missing",
             Self::InvalidKey(_) => "Idempotency-Key is malformed",
             Self::UnreadableBody => "The request body could not be read",
+            Self::BodyTooSlow => "The request body did not arrive in time",
             Self::BodyTooLarge { .. } => "The request body is too large",
             Self::InProgress => "A request is outstanding for this Idempotency-Key",
             Self::TakenOver => "Another attempt took this Idempotency-Key over",
@@ -178,7 +185,11 @@ impl RejectionKind {
                 .into(),
             Self::InvalidKey(reason) => format!("The key was not accepted: {reason}. Nothing was run."),
             Self::UnreadableBody => "The body ended early or could not be read. Nothing was run.".into(),
-            Self::BodyTooLarge { limit } => format!("A keyed request may carry {limit} bytes. Nothing was run."),
+            Self::BodyTooSlow => "The body took too long. Nothing was run. Send it again with the same key.".into(),
+            Self::BodyTooLarge { limit: Some(limit) } => {
+                format!("A keyed request may carry {limit} bytes. Nothing was run.")
+            }
+            Self::BodyTooLarge { limit: None } => "The body is larger than the server takes. Nothing was run.".into(),
             Self::InProgress => "The first request with this key is still being processed. Send it again later with \
                                  the same key."
                 .into(),

@@ -7,7 +7,7 @@ use http::{Response, StatusCode, request::Parts};
 
 use crate::{IdempotencyKey, store::ScopedKey};
 
-type Identify = dyn Fn(&Parts) -> Result<String, Refusal> + Send + Sync;
+type Identify = dyn Fn(&Parts) -> Result<String, ScopeFailure> + Send + Sync;
 
 /// Whose key it is: the same key in another scope is another key, and neither sees anything of the other.
 #[derive(Clone)]
@@ -15,7 +15,9 @@ pub struct Scope(Option<Arc<Identify>>);
 
 impl Scope {
     /// One scope for all callers: **whoever knows a key and its request can read the stored answer.** Right where all
-    /// callers are one principal, and for keys that are secrets (random, never derived).
+    /// callers are one principal; where they are not, keys have to be secrets, random and never derived.
+    ///
+    /// The scope's name is the empty string, which [`Scope::by`] cannot give.
     #[must_use]
     pub fn shared() -> Self {
         Self(None)
@@ -41,12 +43,12 @@ impl Scope {
     where
         F: Fn(&Parts) -> Result<T, E> + Send + Sync + 'static,
         T: Into<String>,
-        E: Into<Refusal>,
+        E: Into<ScopeFailure>,
     {
         Self(Some(Arc::new(move |parts| identify(parts).map(Into::into).map_err(Into::into))))
     }
 
-    pub(super) fn of(&self, parts: &Parts, key: &IdempotencyKey) -> Result<ScopedKey, Refusal> {
+    pub(super) fn of(&self, parts: &Parts, key: &IdempotencyKey) -> Result<ScopedKey, ScopeFailure> {
         let Some(identify) = &self.0 else { return Ok(ScopedKey::new("", key)) };
         let name = identify(parts)?;
         if name.is_empty() {
@@ -65,9 +67,9 @@ impl fmt::Debug for Scope {
 
 /// The response of a [`Scope`] that fails: a status, or a whole response.
 #[derive(Debug)]
-pub struct Refusal(Box<Response<Bytes>>);
+pub struct ScopeFailure(Box<Response<Bytes>>);
 
-impl Refusal {
+impl ScopeFailure {
     /// The response that the caller gets.
     #[must_use]
     pub fn into_response(self) -> Response<Bytes> {
@@ -75,7 +77,7 @@ impl Refusal {
     }
 }
 
-impl From<StatusCode> for Refusal {
+impl From<StatusCode> for ScopeFailure {
     fn from(status: StatusCode) -> Self {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = status;
@@ -83,7 +85,7 @@ impl From<StatusCode> for Refusal {
     }
 }
 
-impl From<Response<Bytes>> for Refusal {
+impl From<Response<Bytes>> for ScopeFailure {
     fn from(response: Response<Bytes>) -> Self {
         Self(Box::new(response))
     }

@@ -31,6 +31,7 @@ pub struct Settings {
     pub(super) max_key_length: usize,
     pub(super) key_required: bool,
     pub(super) max_request_body: usize,
+    pub(super) max_read: Duration,
     pub(super) keep_accept_encoding: bool,
     pub(super) fingerprint: Arc<FingerprintFn>,
     pub(super) lease: Duration,
@@ -60,6 +61,7 @@ impl Settings {
             max_key_length: IdempotencyKey::DEFAULT_MAX_LEN,
             key_required: false,
             max_request_body: 2 << 20,
+            max_read: Duration::from_secs(30),
             keep_accept_encoding: false,
             fingerprint: Arc::new(Fingerprint::exact),
             lease: Duration::from_secs(10),
@@ -108,6 +110,36 @@ impl Settings {
     #[must_use]
     pub fn max_request_body(&self) -> usize {
         self.max_request_body
+    }
+
+    /// How the header is read.
+    #[must_use]
+    pub fn key_syntax(&self) -> KeySyntax {
+        self.key_syntax
+    }
+
+    /// How long the body of a keyed request may take to arrive.
+    #[must_use]
+    pub fn max_read(&self) -> Duration {
+        self.max_read
+    }
+
+    /// How long a repeat waits for the one that runs; `None` where it does not.
+    #[must_use]
+    pub fn wait_for(&self) -> Option<Duration> {
+        self.wait
+    }
+
+    /// The longest `Retry-After` of a 409.
+    #[must_use]
+    pub fn retry_after(&self) -> Duration {
+        self.retry_after
+    }
+
+    /// What becomes of the key after a failure.
+    #[must_use]
+    pub fn on_failure(&self) -> OnFailure {
+        self.on_failure
     }
 
     /// The largest body that is replayed, in bytes.

@@ -11,7 +11,7 @@ use http::{
 use serde_json::{Value, json};
 
 use super::{
-    IdempotencyLayer, holder::answer_within, metrics, rejection::RejectionKind, scope::Refusal, settings::Settings,
+    IdempotencyLayer, holder::answer_within, metrics, rejection::RejectionKind, scope::ScopeFailure, settings::Settings,
 };
 use crate::{
     IdempotencyKey,
@@ -30,7 +30,7 @@ impl<S: Store> IdempotencyLayer<S> {
     /// # Errors
     ///
     /// When the [`Scope`](super::Scope) fails.
-    pub fn scoped_key(&self, parts: &Parts, key: &IdempotencyKey) -> Result<ScopedKey, Refusal> {
+    pub fn scoped_key(&self, parts: &Parts, key: &IdempotencyKey) -> Result<ScopedKey, ScopeFailure> {
         self.settings.scope.of(parts, key)
     }
 
@@ -51,7 +51,9 @@ impl<S: Store> IdempotencyLayer<S> {
     /// When the store fails.
     pub async fn force_release(&self, key: &ScopedKey) -> Result<Held, StoreError> {
         let held = answer_within(self.settings.store_timeout, self.store.force_release(key)).await?;
-        tracing::warn!(?key, freed = held == Held::Yes, "a key was released by force");
+        if held == Held::Yes {
+            tracing::warn!(?key, "a key was released by force");
+        }
         Ok(held)
     }
 
@@ -63,7 +65,9 @@ impl<S: Store> IdempotencyLayer<S> {
     /// When the store fails.
     pub async fn forget(&self, key: &ScopedKey) -> Result<Held, StoreError> {
         let held = answer_within(self.settings.store_timeout, self.store.forget(key)).await?;
-        tracing::warn!(?key, erased = held == Held::Yes, "a key was forgotten");
+        if held == Held::Yes {
+            tracing::warn!(?key, "a key was forgotten");
+        }
         Ok(held)
     }
 
@@ -107,7 +111,7 @@ fn asked_for(request: &Parts, settings: &Settings) -> Result<Option<IdempotencyK
     if keys.next().is_some() {
         return Err(InvalidKeyKind::SeveralLines.into());
     }
-    IdempotencyKey::decode(key.as_bytes(), syntax, max_len).map(Some)
+    IdempotencyKey::parse_as(key.as_bytes(), syntax, max_len).map(Some)
 }
 
 fn to_response(status: Status) -> Response<Bytes> {

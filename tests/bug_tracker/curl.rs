@@ -1,6 +1,6 @@
 //! What curl sees.
 
-use std::{thread, time::Duration};
+use std::time::Duration;
 
 use lab::process::{BugTracker, Curl, in_folder};
 use tokio::time::Instant;
@@ -57,14 +57,13 @@ fn the_same_json_spelled_otherwise_is_the_same_report() {
 #[test]
 fn a_second_request_during_a_slow_first_is_409() {
     let tracker = BugTracker::start(["--delay", "1h"]);
-    thread::scope(|scope| {
-        scope.spawn(|| tracker.curl(["-m", "5", "-H", "Idempotency-Key: abc"], REPORT));
-        wait_for_state(&tracker, "abc", "in_progress");
+    let first = tracker.start_submitting("abc", REPORT);
+    wait_for_state(&tracker, "abc", "in_progress");
 
-        let second = tracker.submit("abc", REPORT);
+    let second = tracker.submit("abc", REPORT);
 
-        assert_eq!((second.status, second.header("retry-after")), (409, Some("1")), "{second:?}");
-    });
+    assert_eq!((second.status, second.header("retry-after")), (409, Some("1")), "{second:?}");
+    first.disconnect();
 }
 
 #[test]
@@ -125,14 +124,11 @@ fn after_kill_9_a_repeat_is_409_until_the_lease_lapses_and_then_one_report() {
     let folder = tempfile::tempdir().unwrap();
     let db = in_folder(folder.path(), "bugs.db");
     let first = BugTracker::start(["--db", &db, "--lease", "3s", "--delay", "1h"]);
-    let url = first.url("/reports");
-    let client = thread::spawn(move || {
-        Curl::run(["-H", "Idempotency-Key: abc", "-H", "Content-Type: application/json", "-d", REPORT, &url])
-    });
+    let client = first.start_submitting("abc", REPORT);
     wait_for_state(&first, "abc", "in_progress");
 
     first.kill();
-    assert_eq!(client.join().unwrap().status, 0, "the client of the killed server gets no answer");
+    assert_eq!(client.answer().status, 0, "the client of the killed server gets no answer");
     let second = BugTracker::start(["--db", &db, "--lease", "3s", "--delay", "0s"]);
     let within_the_lease = second.submit("abc", REPORT);
     wait_for_state(&second, "abc", "lapsed");
@@ -148,13 +144,14 @@ fn after_kill_9_a_repeat_is_409_until_the_lease_lapses_and_then_one_report() {
 /// V13.
 #[test]
 fn a_client_that_disconnects_finds_its_report_filed() {
-    let tracker = BugTracker::start(["--delay", "500ms"]);
+    let tracker = BugTracker::start(["--delay", "1s"]);
 
-    let gone = tracker.curl(["-m", "0.1", "-H", "Idempotency-Key: abc"], REPORT);
+    let client = tracker.start_submitting("abc", REPORT);
+    wait_for_state(&tracker, "abc", "in_progress");
+    client.disconnect();
     wait_for_state(&tracker, "abc", "done");
     let repeat = tracker.submit("abc", REPORT);
 
-    assert_eq!((gone.exit, gone.status), (28, 0));
     assert_eq!((repeat.status, repeat.replayed()), (201, Some("true")));
     assert_eq!(reports(&tracker), 1);
 }
@@ -178,7 +175,9 @@ fn ctrl_c_waits_for_the_reports_whose_clients_have_left() {
     let folder = tempfile::tempdir().unwrap();
     let db = in_folder(folder.path(), "bugs.db");
     let tracker = BugTracker::start(["--db", &db, "--delay", "1s"]);
-    tracker.curl(["-m", "0.1", "-H", "Idempotency-Key: abc"], REPORT);
+    let client = tracker.start_submitting("abc", REPORT);
+    wait_for_state(&tracker, "abc", "in_progress");
+    client.disconnect();
 
     assert_eq!(tracker.interrupt(), Some(0));
 

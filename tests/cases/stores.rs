@@ -110,7 +110,8 @@ async fn v28_old_records_are_purged_in_batches_while_claims_go_on() {
 #[tokio::test(start_paused = true)]
 async fn v28_a_live_lease_is_never_purged() {
     let (store, hold) = (gated(), Hold::new());
-    let app = held(&shared(store.clone()).retention(Duration::ZERO).purge_interval(Duration::from_secs(1)), &hold);
+    let app =
+        held(&shared(store.clone()).retention(Duration::from_millis(1)).purge_interval(Duration::from_secs(1)), &hold);
     let live = app.start(post("k", "{}"));
     hold.reached().await;
     until(|| store.calls(Verb::Purge) == 100).await;

@@ -59,7 +59,7 @@ async fn a_closure_that_panics_writes_nothing_and_a_repeat_runs_at_once() {
     });
 
     let first = send(&app, post("k", "{}")).await;
-    assert_eq!(seen(&first), (503, "", Some("false")));
+    assert_eq!(seen(&first), (500, "", Some("false")));
     assert!(tracker.reports().is_empty());
 
     assert_eq!(seen(&send(&app, post("k", "{}")).await), (201, "repeated", Some("false")));

@@ -12,7 +12,10 @@ use lab::{
     gate::{Gate, Verb},
 };
 use tokio::sync::mpsc;
-use tower_idempotency::{IdempotencyLayer, idempotency::Claim};
+use tower_idempotency::{
+    IdempotencyLayer,
+    idempotency::{Claim, Scope},
+};
 
 use crate::support::{TestStore, gate, layer, pass, secs, store};
 
@@ -141,6 +144,25 @@ async fn a_claim_names_its_steps_alike_on_each_attempt() {
     assert_ne!(first.child_key("notify"), other.child_key("notify"));
     assert_eq!((first.attempt(), second.attempt(), other.attempt()), (1, 2, 1));
     assert!(first.fence() < second.fence() && second.fence() < other.fence());
+}
+
+/// Rule 5: to the server downstream the principals of this one are one caller, so a step's key carries the scope.
+#[tokio::test(start_paused = true)]
+async fn a_step_of_the_same_key_in_another_scope_has_another_key() {
+    let scope = Scope::by(|parts| Ok::<_, StatusCode>(parts.headers["x-user"].to_str().expect("text").to_owned()));
+    let app = Router::new()
+        .route("/reports", on_post(async |claim: Held| claim.child_key("charge").to_string()))
+        .layer(IdempotencyLayer::new(store(), scope));
+    let from = |user: &str| {
+        let mut request = axum(post("order-1", "{}"));
+        request.headers_mut().insert("x-user", user.parse().expect("a value"));
+        request
+    };
+
+    let (alice, bob) = (send(&app, from("alice")).await, send(&app, from("bob")).await);
+
+    assert_eq!((alice.status, bob.status), (StatusCode::OK, StatusCode::OK));
+    assert_ne!(alice.text(), bob.text());
 }
 
 /// What a claim shows in a log is not the answer nor the store.

@@ -282,3 +282,17 @@ async fn a_response_that_the_store_can_never_take_closes_the_key_without_it() {
     assert_eq!((first.body.len(), first.replayed()), (80 * 1024, Some("false")));
     assert_eq!((second.status, second.replayed()), (StatusCode::GONE, Some("true")));
 }
+
+/// Rule 17, and 13: nor one that it cannot take now, since it is full.
+#[tokio::test(start_paused = true)]
+async fn a_response_that_finds_the_store_full_closes_the_key_without_it() {
+    let store = GatedStore::new(MemoryStore::new().max_bytes(64 * 1024));
+    let service = layer(&store).layer(Handler::answering(|_| response(200, "x".repeat(40 * 1024))));
+    send(&service, post("fills it", "{}")).await;
+
+    let first = send(&service, post("k", "{}")).await;
+    let second = send(&service, post("k", "{}")).await;
+
+    assert_eq!((first.body.len(), first.replayed()), (40 * 1024, Some("false")));
+    assert_eq!((second.status, second.replayed()), (StatusCode::GONE, Some("true")));
+}

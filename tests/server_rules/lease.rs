@@ -200,7 +200,7 @@ async fn timed_out_and_repeated(policy: OnFailure) -> ((u16, u16), Option<String
 async fn a_handler_that_was_out_of_time_is_judged_as_a_failure() {
     assert_eq!(timed_out_and_repeated(OnFailure::Release).await, ((503, 201), Some("false".into())));
     assert_eq!(timed_out_and_repeated(OnFailure::HoldUntilLapse).await, ((503, 409), None));
-    assert_eq!(timed_out_and_repeated(OnFailure::Record).await, ((503, 503), Some("true".into())));
+    assert_eq!(timed_out_and_repeated(OnFailure::Record).await, ((503, 410), Some("true".into())));
 }
 
 /// Rule 11: when the lease lapses the next repeat takes over, with a higher fence; not before (V6).
@@ -257,4 +257,28 @@ async fn a_lapsed_lease_that_nobody_took_over_is_renewed() {
     pass(secs(1)).await;
 
     assert_eq!(send(&service, post("k", "{}")).await.status, StatusCode::CONFLICT);
+}
+
+/// Rule 11: renewal ends with the longest run, though the exchange is stuck: one that nobody polls any more, or whose
+/// handler blocks its thread, must not keep its key for ever (V14).
+#[tokio::test(start_paused = true)]
+async fn a_lease_whose_exchange_is_stuck_is_not_renewed_for_ever() {
+    let handler = Handler::numbered_at(&gate());
+    let service = layer(&store()).max_run(secs(60)).layer(handler.clone());
+    let mut stuck = Box::pin(service.clone().oneshot(post("k", "{}")));
+    let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(stuck.as_mut().poll(cx).is_pending()));
+    assert!(polled.await);
+    tokio::select! {
+        _ = &mut stuck => panic!("it waits at its gate"),
+        () = handler.started(1) => {}
+    }
+
+    // It is kept, and polled no more.
+    pass(secs(60)).await;
+    assert_eq!(send(&service, post("k", "{}")).await.status, StatusCode::CONFLICT);
+    pass(secs(60)).await;
+    let repeat = sending(&service, post("k", "{}"));
+    handler.started(2).await;
+
+    drop((stuck, repeat));
 }

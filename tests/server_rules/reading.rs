@@ -14,7 +14,7 @@ use lab::{
 use tower::{Layer, service_fn};
 use tower_idempotency::idempotency::RejectionKind;
 
-use crate::support::{Got, layer, next_data, post_body, refusal, respond, store};
+use crate::support::{Got, layer, next_data, post_body, refusal, respond, secs, store};
 
 /// Rule 4: over the limit, 413 before any claim; a length that is known is judged without a read.
 #[tokio::test(start_paused = true)]
@@ -24,7 +24,7 @@ async fn a_body_that_announces_too_much_is_refused_unread_and_unclaimed() {
 
     let response = respond(&service, post_body("k", ScriptedBody::streaming().sized(9).panics())).await;
 
-    assert!(matches!(refusal(&response), RejectionKind::BodyTooLarge { limit: 8 }));
+    assert!(matches!(refusal(&response), RejectionKind::BodyTooLarge { limit: Some(8) }));
     assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!((handler.runs(), store.all_calls()), (0, 0));
 }
@@ -163,4 +163,20 @@ async fn accept_encoding_can_be_kept() {
     send(&service, accepting_gzip(post("k", "{}"))).await;
 
     assert!(handler.call_number(1).parts.headers.contains_key(ACCEPT_ENCODING));
+}
+
+/// Rule 4: a body that trickles in is cut off before any claim, and holds no place inside the layer for ever.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_takes_too_long_is_refused_unclaimed() {
+    let (store, handler) = (store(), Handler::numbered());
+    let service = layer(&store).max_read(secs(30)).layer(handler.clone());
+    let trickle = || ScriptedBody::streaming().data("{").pause(secs(20)).data("}");
+    let asked = tokio::time::Instant::now();
+
+    let in_time = respond(&service, post_body("k", trickle())).await;
+    let too_slow = respond(&service, post_body("l", trickle().pause(secs(20)).data(" "))).await;
+
+    assert_eq!((in_time.status(), too_slow.status()), (StatusCode::CREATED, StatusCode::REQUEST_TIMEOUT));
+    assert!(matches!(refusal(&too_slow), RejectionKind::BodyTooSlow));
+    assert_eq!((handler.runs(), store.calls(Verb::Claim), asked.elapsed()), (1, 1, secs(50)));
 }

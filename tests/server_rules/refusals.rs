@@ -51,6 +51,7 @@ async fn each(layer: impl Fn(&TestStore) -> IdempotencyLayer<TestStore>) -> Vec<
     let service = layer(&store()).max_request_body(1).layer(secret());
     keep(respond(&service, post_body("k", ScriptedBody::whole("{}"))).await).await;
     keep(respond(&service, post_body("k", ScriptedBody::streaming().fails())).await).await;
+    keep(respond(&service, post_body("k", ScriptedBody::streaming().pause(secs(60)))).await).await;
 
     let service = layer(&store()).max_run(secs(1)).layer(Handler::numbered_at(&gate()));
     keep(respond(&service, post("k", "{}")).await).await;
@@ -92,7 +93,7 @@ async fn each_refusal_is_a_problem_of_its_own_type() {
         assert!(problem["title"].is_string() && problem["detail"].is_string());
     }
     let types: HashSet<_> = all.iter().map(|(rejection, _)| rejection.problem_type()).collect();
-    assert_eq!(types.len(), 10);
+    assert_eq!(types.len(), 11);
 }
 
 /// Rule 19: which status each has, and which says when to come again.
@@ -111,6 +112,7 @@ async fn each_refusal_has_its_status_and_those_that_pass_say_when_to_come_again(
 
     let expected = [
         ("BodyTooLarge", 413, None),
+        ("BodyTooSlow", 408, None),
         ("InProgress", 409, Some(1)),
         ("InvalidKey", 400, None),
         ("KeyReused", 422, None),

@@ -51,6 +51,13 @@ impl BugTracker {
         self.curl(["-H", &format!("Idempotency-Key: {key}")], report)
     }
 
+    /// Begins to file a report with curl.
+    pub fn start_submitting(&self, key: &str, report: &str) -> Client {
+        let key = format!("Idempotency-Key: {key}");
+        let url = self.url("/reports");
+        Client::start(["-H", &key, "-H", "Content-Type: application/json", "-d", report, &url])
+    }
+
     /// POSTs to `/reports` with curl and these further arguments.
     pub fn curl<A: Into<String>>(&self, args: impl IntoIterator<Item = A>, report: &str) -> Curl {
         let mut all: Vec<String> = args.into_iter().map(Into::into).collect();
@@ -86,6 +93,29 @@ pub fn failing_start<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Outp
     Command::new(example("bug_tracker")).args(args).output().expect("it starts")
 }
 
+/// A curl that runs.
+#[derive(Debug)]
+pub struct Client(Child);
+
+impl Client {
+    fn start<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "-i"]).args(args).stdout(Stdio::piped());
+        Self(curl.spawn().expect("curl is installed"))
+    }
+
+    /// Closes its connection.
+    pub fn disconnect(mut self) {
+        self.0.kill().expect("it lives");
+        self.0.wait().expect("it ends");
+    }
+
+    /// Waits for what it got.
+    pub fn answer(self) -> Curl {
+        Curl::of(&self.0.wait_with_output().expect("it ends"))
+    }
+}
+
 /// What curl got.
 #[derive(Clone, Debug)]
 pub struct Curl {
@@ -102,8 +132,11 @@ pub struct Curl {
 impl Curl {
     /// Runs a real curl.
     pub fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
-        let output = Command::new("curl").args(["-s", "-i"]).args(args).output().expect("curl is installed");
-        let text = String::from_utf8(output.stdout).expect("text");
+        Client::start(args).answer()
+    }
+
+    fn of(output: &Output) -> Self {
+        let text = String::from_utf8_lossy(&output.stdout);
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
         let mut lines = head.lines();
         let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());

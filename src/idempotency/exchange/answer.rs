@@ -22,9 +22,8 @@ impl<S: Store> Exchange<S> {
         match answer_within(self.settings().store_timeout, self.guard.store.lookup(request)).await {
             Ok(Found::Done(stored)) => self.replay(request, stored),
             Ok(Found::NotReplayable(original)) => self.not_replayable(request, original),
-            Ok(Found::Absent | Found::Lapsed | Found::InFlight { .. } | Found::Mismatch(_)) => {
-                self.settings().refuse(RejectionKind::TakenOver)
-            }
+            Ok(Found::InFlight { lease_left }) => self.retry_within(RejectionKind::TakenOver, lease_left),
+            Ok(Found::Absent | Found::Lapsed | Found::Mismatch(_)) => self.settings().refuse(RejectionKind::TakenOver),
             Err(error) => {
                 metrics::store_failed("lookup", &request.key, &error);
                 self.settings().refuse(RejectionKind::TakenOver)
@@ -48,9 +47,21 @@ impl<S: Store> Exchange<S> {
     /// 409 with a `Retry-After` that never exceeds what is left of the lease (rule 9).
     pub(super) fn in_progress(&self, request: &ClaimRequest, lease_left: Duration) -> Response<Bytes> {
         metrics::key_seen(Seen::InFlight, &request.key);
-        let mut rejection = self.settings().rejection(RejectionKind::InProgress);
+        self.retry_within(RejectionKind::InProgress, lease_left)
+    }
+
+    fn retry_within(&self, kind: RejectionKind, lease_left: Duration) -> Response<Bytes> {
+        let mut rejection = self.settings().rejection(kind);
         rejection.retry_after = Some(whole_seconds(self.settings().retry_after.min(lease_left)));
         self.settings().render(rejection)
+    }
+
+    /// Takes off a mark that is none of ours: nothing here tells whether the request ran before.
+    pub(super) fn unmarked<T>(&self, mut response: Response<T>) -> Response<T> {
+        if let Some(marker) = &self.settings().recorder.marker {
+            response.headers_mut().remove(marker);
+        }
+        response
     }
 
     /// Sets the layer's mark; a handler's own copy is none.

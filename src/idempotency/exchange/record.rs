@@ -33,8 +33,9 @@ impl<S: Store> Exchange<S> {
             Ran::Response(response) => Ok(self.record_response(response, lease, request, run_until).await),
             Ran::OutOfTime => {
                 let response = self.settings().refuse(RejectionKind::RunTimedOut);
-                let outcome = self.settings().recorder.outcome(&response);
-                let closed = close(lease, failed(Verdict::Keep), outcome).await;
+                // The layer's own words are no outcome of the work: a repeat is told that there is none to replay.
+                let outcome = Outcome::NotReplayable(response.status());
+                let closed = close(lease, failed(Verdict::Close), outcome).await;
                 Ok(self.answer(closed, response.map(MaybeHeld::whole), request).await)
             }
             Ran::Error(error) => match close(lease, failed(Verdict::Close), NO_RESPONSE).await {

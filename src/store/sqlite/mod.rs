@@ -91,6 +91,9 @@ mod store;
 mod tests;
 mod writer;
 
+/// The versions that the signatures here speak of.
+pub use {deadpool_sqlite, rusqlite};
+
 pub use builder::{SqliteStoreBuilder, Synchronous};
 pub use claim::Tx;
 pub use error::{OpenError, OpenErrorKind};

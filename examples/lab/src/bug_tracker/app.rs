@@ -36,7 +36,7 @@ pub fn idempotency(store: SqliteStore, lease: Duration) -> IdempotencyLayer<Sqli
     IdempotencyLayer::new(store, Scope::shared()).require_key().with_fingerprint(Fingerprint::json).lease(lease)
 }
 
-/// The longest time that a handler may take.
+/// The longest time that a handler may take beside the replay of the steps.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The whole application.
@@ -66,6 +66,6 @@ pub fn app(idempotency: IdempotencyLayer<SqliteStore>, pool: Pool, delay: Durati
                 .layer(cors)
                 .layer(CompressionLayer::new())
                 .layer(idempotency)
-                .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, TIMEOUT)),
+                .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, delay.saturating_add(TIMEOUT))),
         )
 }
