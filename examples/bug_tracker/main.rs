@@ -30,18 +30,28 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let reports = format!("http://{}/reports", server.addr()?);
     println!("listening on http://{}", server.addr()?);
     println!("reports and keys are kept in {}", server.db().display());
-    println!("file a report, then send it again with the same key:");
+    println!("file a report, twice with the same key:");
     println!(
         r#"  curl -i {reports} -H 'Idempotency-Key: "run-042:toolu_01"' -H 'Content-Type: application/json' -d '{{"run_id":"run-042","module":"cart","title":"Total is wrong","steps":["add two items"]}}'"#
     );
+    println!("see that there is one:");
     println!("  curl -i {reports}");
     server.serve(stopped()).await?;
     println!("stopped");
     Ok(())
 }
 
-/// Ctrl-C, or what a supervisor sends.
+/// Ctrl-C, or what a supervisor sends. A second Ctrl-C stops without waiting.
 async fn stopped() {
+    asked_to_stop().await;
+    println!("stopping, once the requests have ended (Ctrl-C again stops now)");
+    tokio::spawn(async {
+        asked_to_stop().await;
+        std::process::exit(130);
+    });
+}
+
+async fn asked_to_stop() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -268,7 +268,8 @@ impl<S> IdempotencyLayer<S> {
         self.set(|settings| settings.problem_types = base.into())
     }
 
-    /// Replaces the rendering of refusals. Default: [`Rejection::to_response`].
+    /// Replaces the rendering of refusals. `Cache-Control: no-store` and `Retry-After` are added where it has none of its
+    /// own. Default: [`Rejection::to_response`].
     #[must_use]
     pub fn with_rejection_response<F>(self, render: F) -> Self
     where

@@ -31,6 +31,8 @@ pub(super) enum Seen {
     Released,
     /// A failure keeps its key until the lease lapses.
     LeftToLapse,
+    /// A handler was dropped after the longest time that one may run.
+    TimedOut,
     /// The store failed, or did not answer in time.
     StoreError,
 }
@@ -47,6 +49,7 @@ impl Seen {
             Self::FencedOut => "fenced_out",
             Self::Released => "released",
             Self::LeftToLapse => "left_to_lapse",
+            Self::TimedOut => "timed_out",
             Self::StoreError => "store_error",
         }
     }

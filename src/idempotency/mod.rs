@@ -53,7 +53,7 @@
 //!     small batches, from the first guarded request until the last clone of the layer is dropped.
 //! 19. **Refusals** are RFC 9457 problems with a `type` of their own, `Cache-Control: no-store`, and nothing of what is
 //!     stored; the [`Rejection`] is in the response's extensions.
-//! 20. **To be seen**: a tracing event for each outcome and, with the feature `metrics`, the counter
+//! 20. **To be seen**: a tracing event for each outcome of a keyed request and, with the feature `metrics`, the counter
 //!     `tower_idempotency_outcomes_total` and the histograms `tower_idempotency_claim_seconds` and
 //!     `tower_idempotency_complete_seconds`.
 //!
@@ -141,3 +141,5 @@ pub use rejection::{Rejection, RejectionKind};
 pub use scope::{Scope, ScopeFailure};
 pub use service::{Idempotency, ResponseFuture};
 pub use settings::Settings;
+
+pub use crate::store::Fingerprint;

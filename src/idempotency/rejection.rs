@@ -1,10 +1,10 @@
 //! Why a request is refused, and the RFC 9457 response that says so.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Response, StatusCode,
+    HeaderMap, HeaderValue, Response, StatusCode,
     header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER},
 };
 use serde_json::{Value, json};
@@ -121,11 +121,16 @@ impl Rejection {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static("en"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(wait) = self.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs()));
-        }
+        self.complete(headers);
         response
+    }
+
+    /// Whatever renders a refusal, no cache keeps it, and it says when to come again.
+    pub(super) fn complete(&self, headers: &mut HeaderMap) {
+        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        if let Some(wait) = self.retry_after {
+            headers.entry(RETRY_AFTER).or_insert(HeaderValue::from(wait.as_secs()));
+        }
     }
 }
 
@@ -143,7 +148,8 @@ impl RejectionKind {
     }
 
     /// The variant's name, which ends the problem's `type`.
-    pub(super) fn name(&self) -> &'static str {
+    #[must_use]
+    pub fn name(&self) -> &'static str {
         match self {
             Self::MissingKey => "MissingKey",
             Self::InvalidKey(_) => "InvalidKey",
@@ -160,8 +166,9 @@ impl RejectionKind {
         }
     }
 
-    /// Constant for each kind (RFC 9457 §3.1.3).
-    fn title(&self) -> &'static str {
+    /// The problem's `title`, constant for each kind (RFC 9457 §3.1.3).
+    #[must_use]
+    pub fn title(&self) -> &'static str {
         match self {
             Self::MissingKey => "Idempotency-Key is missing",
             Self::InvalidKey(_) => "Idempotency-Key is malformed",
@@ -212,5 +219,12 @@ impl RejectionKind {
                                      with the same key."
                 .into(),
         }
+    }
+}
+
+/// The problem's `detail`: what happened, and what the client does next.
+impl fmt::Display for RejectionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail())
     }
 }

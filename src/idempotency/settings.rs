@@ -206,6 +206,7 @@ impl Settings {
     /// The response of a rejection, which stands in its extensions.
     pub(super) fn render(&self, rejection: Rejection) -> Response<Bytes> {
         let mut response = (self.render)(&rejection);
+        rejection.complete(response.headers_mut());
         response.extensions_mut().insert(rejection);
         response
     }

@@ -158,6 +158,8 @@ async fn the_rendering_can_be_replaced() {
     for (rejection, answer) in each(rendered).await {
         assert_eq!((answer.status, answer.text()), (StatusCode::IM_A_TEAPOT, "no"));
         assert_eq!(answer.header("x-why"), Some(rejection.status().as_str()));
+        assert_eq!(answer.header("cache-control"), Some("no-store"), "whoever renders it");
+        assert_eq!(answer.header("retry-after").is_some(), rejection.retry_after().is_some());
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{
     idempotency::{
         body::{self, MaybeHeld, ReadLimits},
         lease::{Closed, Lease},
+        metrics::{self, Seen},
         recording::{self, NO_RESPONSE, Verdict},
         rejection::RejectionKind,
     },
@@ -32,6 +33,7 @@ impl<S: Store> Exchange<S> {
         match ran {
             Ran::Response(response) => Ok(self.record_response(response, lease, request, run_until).await),
             Ran::OutOfTime => {
+                metrics::holder_seen(Seen::TimedOut, lease.token());
                 let response = self.settings().refuse(RejectionKind::RunTimedOut);
                 // The layer's own words are no outcome of the work: a repeat is told that there is none to replay.
                 let outcome = Outcome::NotReplayable(response.status());

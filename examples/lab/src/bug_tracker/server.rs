@@ -52,18 +52,24 @@ pub struct Server {
 impl Server {
     /// Opens the database and listens.
     pub async fn start(options: &Options) -> Result<Self, StartError> {
+        let listener = TcpListener::bind(options.addr)
+            .await
+            .map_err(|source| StartError::Listen { addr: options.addr, source })?;
         let db = match &options.db {
             Some(db) => db.clone(),
-            None => tempfile::tempdir().map_err(StartError::TemporaryFolder)?.keep().join("bug_tracker.db"),
+            // Kept, so that a tracker that was killed can be started again on it.
+            None => tempfile::Builder::new()
+                .prefix("bug_tracker-")
+                .tempdir()
+                .map_err(StartError::TemporaryFolder)?
+                .keep()
+                .join("bug_tracker.db"),
         };
         let (pool, store) = match table::open(&db).await {
             Ok(opened) => opened,
             Err(source) => return Err(StartError::Database { db, source }),
         };
         let layer = app::idempotency(store, options.lease);
-        let listener = TcpListener::bind(options.addr)
-            .await
-            .map_err(|source| StartError::Listen { addr: options.addr, source })?;
         Ok(Self { listener, app: app::app(layer.clone(), pool, options.delay), layer, db })
     }
 
