@@ -91,10 +91,14 @@ impl<T: 'static> Drop for InPlace<T> {
         let Some(exchange) = self.exchange.take() else { return };
         let goes_on = self.caller.leaves();
         // Without a runtime it ends as in a crash: the lease lapses.
-        let runtime = self.runtime.take().or_else(|| Handle::try_current().ok());
-        if let (true, Some(runtime)) = (goes_on, runtime) {
+        let Some(runtime) = self.runtime.take().or_else(|| Handle::try_current().ok()) else { return };
+        // What the exchange holds of the store may need it to be dropped, even if it has shut down.
+        let _entered = runtime.enter();
+        if goes_on {
             let on_its_own = async move { drop(exchange.await) };
             self.tasks.spawn_on(on_its_own.instrument(self.span.clone()), &runtime);
+        } else {
+            drop(exchange);
         }
     }
 }
