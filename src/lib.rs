@@ -20,6 +20,7 @@
 //! | `idempotency` | yes | the server layer, the store contract, [`MemoryStore`] |
 //! | `sqlite` | yes | `SqliteStore` and `Claim::commit` |
 //! | `axum` | yes | `Claim` as an extractor, the status route, the original path of nested routers |
+//! | `conformance` | no | `store::conformance`: the suite that every store must pass, for a store of yours too |
 //! | `metrics` | no | counters and histograms through the `metrics` facade |
 //!
 //! # Quick start

@@ -26,6 +26,8 @@
 use std::{future::Future, time::Duration};
 
 mod clock;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod memory;
 mod response;
 #[cfg(feature = "sqlite")]

@@ -1,62 +1,64 @@
-//! Rule 1: each verb is one atomic step, whatever happens at the same time.
+//! Rule 1 in a crowd: a hundred calls at once, on one thread and on many.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tokio::{sync::Barrier, task::JoinSet};
-use tower_idempotency::{
-    Store,
-    store::{ClaimRequest, Claimed, Held, StoreError, Token},
-};
 
-use crate::{Fixture, LEASE, acquire, outcome, replayed, request, response};
+use super::{
+    Fixture,
+    words::{Words, acquire, outcome, replayed, response},
+};
+use crate::{
+    Store,
+    store::{Claimed, Held, StoreError, Token},
+};
 
 const CROWD: usize = 100;
 
 /// V1, V2.
-pub(crate) async fn one_of_a_hundred_claims_is_granted(fixture: &impl Fixture) {
-    let claims = join_all((0..CROWD).map(async |_| fixture.store().claim(&request("k")).await)).await;
+pub(super) async fn rule_1_one_of_a_hundred_claims_is_granted<F: Fixture>(fixture: &F) {
+    let claims = join_all((0..CROWD).map(async |_| fixture.store().claim(&F::lasting("k")).await)).await;
 
     let token = the_one_granted(claims);
     assert_eq!(fixture.store().complete(&token, outcome("order 1")).await.unwrap(), Held::Yes);
 }
 
 /// V1, V2.
-pub(crate) async fn one_of_a_hundred_claims_is_granted_on_many_threads(fixture: &impl Fixture) {
-    let claims = at_once(fixture.store(), |store, _| async move { store.claim(&request("k")).await }).await;
+pub(super) async fn rule_1_one_of_a_hundred_claims_is_granted_on_many_threads<F: Fixture>(fixture: &F) {
+    let claims = at_once(fixture.store(), |store, _| async move { store.claim(&F::lasting("k")).await }).await;
 
     let token = the_one_granted(claims);
     assert_eq!(fixture.store().complete(&token, outcome("order 1")).await.unwrap(), Held::Yes);
 }
 
-pub(crate) async fn one_of_a_hundred_takeovers_is_granted(fixture: &impl Fixture) {
-    let passed = acquire(fixture.store(), &request("k")).await;
-    fixture.advance(LEASE).await;
+pub(super) async fn rule_1_one_of_a_hundred_takeovers_is_granted<F: Fixture>(fixture: &F) {
+    let passed = acquire(fixture.store(), &F::lapsing("k")).await;
 
-    let claims = join_all((0..CROWD).map(async |_| fixture.store().claim(&request("k")).await)).await;
+    let claims = join_all((0..CROWD).map(async |_| fixture.store().claim(&F::lasting("k")).await)).await;
 
     let token = the_one_granted(claims);
     assert_eq!(fixture.store().complete(&passed, outcome("passed")).await.unwrap(), Held::No);
     assert_eq!(fixture.store().complete(&token, outcome("order 1")).await.unwrap(), Held::Yes);
 }
 
-pub(crate) async fn one_of_a_hundred_completions_with_different_outcomes_counts(fixture: &impl Fixture) {
+pub(super) async fn rule_1_one_of_a_hundred_completions_with_different_outcomes_counts<F: Fixture>(fixture: &F) {
     let store = fixture.store();
-    let token = acquire(store, &request("k")).await;
+    let token = acquire(store, &F::lasting("k")).await;
     let text = |n: usize| format!("order {n}");
 
     let answers = join_all((0..CROWD).map(async |n| store.complete(&token, outcome(&text(n))).await.unwrap())).await;
 
     let counted: Vec<usize> = (0..CROWD).filter(|n| answers[*n] == Held::Yes).collect();
     assert_eq!(counted.len(), 1, "completions that counted: {counted:?}");
-    assert_eq!(replayed(store, &request("k")).await, response(&text(counted[0])));
+    assert_eq!(replayed(store, &F::lasting("k")).await, response(&text(counted[0])));
 }
 
 /// V4: the claim is on its way before the completion, and looks after it.
-pub(crate) async fn a_completion_answered_is_seen_by_every_later_claim(fixture: &impl Fixture) {
+pub(super) async fn rule_1_a_completion_answered_is_seen_by_every_later_claim<F: Fixture>(fixture: &F) {
     let store = fixture.store();
-    let token = acquire(store, &request("k")).await;
-    let asked = request("k");
+    let token = acquire(store, &F::lasting("k")).await;
+    let asked = F::lasting("k");
     let claim = store.claim(&asked);
 
     assert_eq!(store.complete(&token, outcome("order 1")).await.unwrap(), Held::Yes);
@@ -66,8 +68,8 @@ pub(crate) async fn a_completion_answered_is_seen_by_every_later_claim(fixture: 
 }
 
 /// V4, at the same instant: before the completion or after it, never between.
-pub(crate) async fn a_claim_beside_a_completion_is_in_flight_or_replays(fixture: &impl Fixture) {
-    let token = Arc::new(acquire(fixture.store(), &request("k")).await);
+pub(super) async fn rule_1_a_hundred_claims_beside_a_completion_are_in_flight_or_replay<F: Fixture>(fixture: &F) {
+    let token = Arc::new(acquire(fixture.store(), &F::lasting("k")).await);
 
     let claims = at_once(fixture.store(), |store, n| {
         let token = Arc::clone(&token);
@@ -75,7 +77,7 @@ pub(crate) async fn a_claim_beside_a_completion_is_in_flight_or_replays(fixture:
             if n == CROWD / 2 {
                 assert_eq!(store.complete(&token, outcome("order 1")).await.unwrap(), Held::Yes);
             }
-            store.claim(&request("k")).await
+            store.claim(&F::lasting("k")).await
         }
     })
     .await;
@@ -87,19 +89,18 @@ pub(crate) async fn a_claim_beside_a_completion_is_in_flight_or_replays(fixture:
             other => panic!("in flight or a replay: {other:?}"),
         }
     }
-    assert_eq!(replayed(fixture.store(), &request("k")).await, response("order 1"));
+    assert_eq!(replayed(fixture.store(), &F::lasting("k")).await, response("order 1"));
 }
 
-/// V5. No lease and no retention: the first record is past it as soon as it is written.
-pub(crate) async fn a_purge_beside_claims_of_an_expired_key_takes_no_granted_claim(fixture: &impl Fixture) {
-    let expired = ClaimRequest { lease: Duration::ZERO, retention: Duration::ZERO, ..request("k") };
-    acquire(fixture.store(), &expired).await;
+/// V5.
+pub(super) async fn rule_1_a_purge_beside_claims_of_an_expired_key_takes_no_granted_claim<F: Fixture>(fixture: &F) {
+    acquire(fixture.store(), &F::expiring("k")).await;
 
     let claims = at_once(fixture.store(), |store, n| async move {
         if n % 2 == 0 {
             store.purge(10).await?;
         }
-        store.claim(&request("k")).await
+        store.claim(&F::lasting("k")).await
     })
     .await;
 
@@ -128,7 +129,7 @@ where
 }
 
 /// The one token; the others were told that it is in flight.
-fn the_one_granted(claims: Vec<Result<Claimed, StoreError>>) -> Token {
+pub(super) fn the_one_granted(claims: Vec<Result<Claimed, StoreError>>) -> Token {
     let mut granted = Vec::new();
     for claimed in claims {
         match claimed.expect("a lost race is no error") {
