@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, Response, StatusCode,
+    HeaderMap, HeaderName, StatusCode,
     header::{
         AGE, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
     },
@@ -131,8 +131,9 @@ impl Recorder {
         ruled.or_else(|| response.extensions.get().copied())
     }
 
-    /// What the record keeps of a response that is an outcome of the work.
-    pub(crate) fn outcome(&self, response: &Response<Bytes>) -> Outcome {
+    /// What the record keeps of a committed response.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn outcome(&self, response: &http::Response<Bytes>) -> Outcome {
         let (parts, _) = response.clone().into_parts();
         let closed = self.decided(&parts) == Some(Recording::CloseWithoutKeeping);
         // RFC 9110 §15.2, as in `judge`.

@@ -182,13 +182,12 @@ where
     let prepared = connection.interact(move |connection| {
         refuse_what_cannot_be_shared(connection)?;
         journal(connection)?;
-        make_tables(connection)?;
         connection.set_prepared_statement_cache_capacity(PREPARED);
-        Groups::on(connection, clock).map_err(OpenError::because)
+        make_tables(connection)
     });
-    let groups = prepared.await.map_err(|panic| OpenError::failed(panic.to_string()))??;
+    prepared.await.map_err(|panic| OpenError::failed(panic.to_string()))??;
     // Taken for good, and only now: the pool may fill its place, and a database that was refused loses nothing.
-    Ok(Writer::spawn(Object::take(connection), groups))
+    Ok(Writer::spawn(Object::take(connection), Groups::new(clock)))
 }
 
 fn refuse_what_cannot_be_shared(connection: &Connection) -> Result<(), OpenError> {

@@ -163,8 +163,8 @@ where
         self.verdict = Verdict::Panicked(message);
     }
 
-    fn is_closure(&self) -> bool {
-        true
+    fn closure_of(&self) -> Option<&Token> {
+        Some(&self.token)
     }
 
     fn lease(&self) -> Option<Duration> {

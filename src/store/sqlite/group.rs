@@ -21,6 +21,7 @@ use std::{
 
 use rusqlite::Connection;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::{
     error,
@@ -28,12 +29,8 @@ use super::{
 };
 use crate::store::clock::Clock;
 
-// No user writes these texts or this name: a closure shares none of our cached statements and meets no savepoint of
-// ours by accident.
+// No user writes these texts: a closure shares none of our cached statements.
 const BEGIN: &str = "BEGIN IMMEDIATE -- tower-idempotency";
-const SAVEPOINT: &str = "SAVEPOINT tower_idempotency_job -- tower-idempotency";
-const UNDO: &str = "ROLLBACK TO tower_idempotency_job -- tower-idempotency";
-const RELEASE: &str = "RELEASE tower_idempotency_job -- tower-idempotency";
 const COMMIT: &str = "COMMIT -- tower-idempotency";
 const ROLLBACK: &str = "ROLLBACK -- tower-idempotency";
 
@@ -41,8 +38,19 @@ const ROLLBACK: &str = "ROLLBACK -- tower-idempotency";
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     clock: Clock,
-    /// While this is set a COMMIT is not ours; the connection's commit hook turns it into a rollback.
+    /// While this is set a COMMIT is not ours; the connection's commit hook, which takes the place of the
+    /// application's, turns it into a rollback.
     in_job: Arc<AtomicBool>,
+    savepoint: Arc<Savepoint>,
+}
+
+/// The savepoint of each job, under a name that no closure knows: one that ends the transaction and begins another, or
+/// that releases what is not its own, cannot put it back in its place, and is found out when it is released.
+#[derive(Debug)]
+struct Savepoint {
+    set: String,
+    undo: String,
+    release: String,
 }
 
 /// What one transaction left.
@@ -56,12 +64,8 @@ struct Round {
 }
 
 impl Groups {
-    /// Takes the place of a commit hook that the connection had.
-    pub(super) fn on(connection: &Connection, clock: Clock) -> rusqlite::Result<Self> {
-        let in_job = Arc::new(AtomicBool::new(false));
-        let foreign = Arc::clone(&in_job);
-        connection.commit_hook(Some(move || foreign.load(Ordering::Relaxed)))?;
-        Ok(Self { clock, in_job })
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { clock, in_job: Arc::default(), savepoint: Arc::new(Savepoint::new()) }
     }
 
     /// Runs the jobs and answers them. After `patience` no further closure is begun; those that are left are
@@ -96,7 +100,7 @@ impl Groups {
 
     fn round(&self, connection: &Connection, jobs: Jobs, patience: Duration) -> Round {
         let (mut ran, mut late) = (Vec::with_capacity(jobs.len()), Vec::new());
-        if let Err(error) = begin(connection) {
+        if let Err(error) = self.begin(connection) {
             let ending = Ending::RolledBack(Arc::new(error));
             return Round { ran: jobs, late, ending, begun: false };
         }
@@ -125,9 +129,18 @@ impl Groups {
         Round { ran, late, ending, begun: true }
     }
 
+    fn begin(&self, connection: &Connection) -> rusqlite::Result<()> {
+        // Only a ROLLBACK that failed can have left one open.
+        roll_back(connection);
+        // For each group: a closure of the last one may have set a hook of its own.
+        let in_job = Arc::clone(&self.in_job);
+        connection.commit_hook(Some(move || in_job.load(Ordering::Relaxed)))?;
+        control(connection, BEGIN)
+    }
+
     /// Runs one job in its savepoint. An error means that the transaction no longer stands.
     fn step(&self, connection: &Connection, job: &mut dyn Job, patience: Duration) -> rusqlite::Result<()> {
-        control(connection, SAVEPOINT)?;
+        control(connection, &self.savepoint.set)?;
         let started = Instant::now();
         self.in_job.store(true, Ordering::Relaxed);
         let step = catch_unwind(AssertUnwindSafe(|| job.run(connection, &self.clock)));
@@ -137,23 +150,32 @@ impl Groups {
             Step::Undo
         });
         let took = started.elapsed();
-        if job.is_closure() && took >= patience {
-            tracing::warn!(?took, "a commit closure held the writer for a third of a lease: renewals wait for it");
+        if let Some(token) = job.closure_of().filter(|_| took >= patience) {
+            tracing::warn!(
+                key = token.key().key(),
+                ?took,
+                "a commit closure held the writer for a third of a lease: renewals wait for it"
+            );
         }
         if connection.is_autocommit() {
             return Err(error::ended_by_a_job());
         }
         if step == Step::Undo {
-            control(connection, UNDO)?;
+            control(connection, &self.savepoint.undo)?;
         }
-        control(connection, RELEASE)
+        control(connection, &self.savepoint.release)
     }
 }
 
-fn begin(connection: &Connection) -> rusqlite::Result<()> {
-    // Only a ROLLBACK that failed can have left one open.
-    roll_back(connection);
-    control(connection, BEGIN)
+impl Savepoint {
+    fn new() -> Self {
+        let name = format!("tower_idempotency_{}", Uuid::new_v4().simple());
+        Self {
+            set: format!("SAVEPOINT {name}"),
+            undo: format!("ROLLBACK TO {name}"),
+            release: format!("RELEASE {name}"),
+        }
+    }
 }
 
 fn commit(connection: &Connection) -> Ending {

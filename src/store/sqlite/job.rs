@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::error;
-use crate::store::{StoreError, clock::Clock};
+use crate::store::{StoreError, Token, clock::Clock};
 
 pub(super) type Jobs = Vec<Box<dyn Job>>;
 
@@ -18,8 +18,12 @@ pub(super) trait Job: Send {
     /// [`run`](Self::run) panicked, and what it wrote is undone.
     fn panicked(&mut self, message: String);
 
-    /// Whether this is the application's work: run once at most, and it may be slow.
-    fn is_closure(&self) -> bool;
+    /// The claim whose closure this is: the application's work, run once at most, and it may be slow.
+    fn closure_of(&self) -> Option<&Token>;
+
+    fn is_closure(&self) -> bool {
+        self.closure_of().is_some()
+    }
 
     /// The lease that this job grants or renews.
     fn lease(&self) -> Option<Duration>;
@@ -81,8 +85,8 @@ where
         self.found = Some(Err(StoreError::permanent(message)));
     }
 
-    fn is_closure(&self) -> bool {
-        false
+    fn closure_of(&self) -> Option<&Token> {
+        None
     }
 
     fn lease(&self) -> Option<Duration> {

@@ -64,6 +64,10 @@
 //! [`RolledBack`](crate::idempotency::CommitErrorKind::RolledBack); its handler may commit again. After an I/O error at the COMMIT
 //! nobody can say: [`Unknown`](crate::idempotency::CommitErrorKind::Unknown), and only the record tells.
 //!
+//! What a closure sets on the connection outlasts it: pragmas, `ATTACH` and hooks belong into
+//! [`with_set_up`](SqliteStoreBuilder::with_set_up) or the pool's hooks. The commit hook is the store's: a closure that takes
+//! it away and commits keeps what it wrote without its key.
+//!
 //! With `panic = "abort"` a closure that panics takes the process with it, as any panic then does.
 //!
 //! # The clock
