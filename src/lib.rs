@@ -37,7 +37,7 @@ pub mod store;
 pub use idempotency::IdempotencyLayer;
 pub use key::IdempotencyKey;
 #[cfg(feature = "sqlite")]
-pub use store::SqliteStore;
+pub use store::sqlite::SqliteStore;
 #[cfg(feature = "idempotency")]
 pub use store::{MemoryStore, Store};
 

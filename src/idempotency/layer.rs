@@ -5,14 +5,12 @@ use std::{fmt, sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{HeaderName, Method, Response, StatusCode, request, response};
 use tokio::sync::Semaphore;
-use tower::Layer;
 
 use super::{
-    guard::{Background, Guard},
+    guard::Background,
     recording::{OnFailure, Recording},
     rejection::Rejection,
     scope::Scope,
-    service::Idempotency,
     settings::Settings,
 };
 use crate::{key::KeySyntax, store::Fingerprint};
@@ -282,15 +280,6 @@ impl<S> IdempotencyLayer<S> {
     #[must_use]
     pub fn serve_unprotected_when_the_store_fails(self) -> Self {
         self.set(|settings| settings.serve_unprotected = true)
-    }
-}
-
-impl<I, S: Clone> Layer<I> for IdempotencyLayer<S> {
-    type Service = Idempotency<I, S>;
-
-    fn layer(&self, inner: I) -> Self::Service {
-        let (store, settings) = (self.store.clone(), self.settings.clone());
-        Idempotency { inner, guard: Arc::new(Guard { store, settings, background: Arc::clone(&self.background) }) }
     }
 }
 

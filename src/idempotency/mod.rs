@@ -141,5 +141,3 @@ pub use rejection::{Rejection, RejectionKind};
 pub use scope::{Scope, ScopeFailure};
 pub use service::{Idempotency, ResponseFuture};
 pub use settings::Settings;
-
-pub use crate::store::Fingerprint;

@@ -12,9 +12,10 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
-use tower::{BoxError, Service};
+use tower::{BoxError, Layer, Service};
 
 use super::{
+    IdempotencyLayer,
     body::MaybeHeld,
     claim::{Claim, Unclaimed},
     exchange::{Answer, Exchange},
@@ -24,10 +25,19 @@ use super::{
 };
 use crate::{IdempotencyKey, store::Store};
 
-/// Runs each keyed request once around `inner`. Made by [`IdempotencyLayer`](super::IdempotencyLayer).
+/// Runs each keyed request once around `inner`. Made by [`IdempotencyLayer`].
 pub struct Idempotency<I, S> {
     pub(super) inner: I,
     pub(super) guard: Arc<Guard<S>>,
+}
+
+impl<I, S: Clone> Layer<I> for IdempotencyLayer<S> {
+    type Service = Idempotency<I, S>;
+
+    fn layer(&self, inner: I) -> Self::Service {
+        let (store, settings) = (self.store.clone(), self.settings.clone());
+        Idempotency { inner, guard: Arc::new(Guard { store, settings, background: Arc::clone(&self.background) }) }
+    }
 }
 
 /// What is to be done with a request.

@@ -18,7 +18,7 @@
 //!    [transient](StoreError::is_transient) error, never [`Held::No`].
 //! 6. **Errors** are a [`StoreError`]: it keeps its source and says whether another try is worth it.
 //! 7. **Time.** A store that several machines share uses its own clock. [`MemoryStore`] uses tokio's, and
-#![cfg_attr(feature = "sqlite", doc = "   [`SqliteStore`] the rule that its page gives.")]
+#![cfg_attr(feature = "sqlite", doc = "   [`SqliteStore`](sqlite::SqliteStore) the rule that its page gives.")]
 #![cfg_attr(not(feature = "sqlite"), doc = "   `SqliteStore` the rule that its page gives.")]
 //! 8. **Tokens never repeat.** A fence rises for the life of the store: release, expiry, [`forget`](Store::forget) and
 //!    [`purge`](Store::purge) never set it back.
@@ -28,19 +28,17 @@ use std::{future::Future, time::Duration};
 mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod fingerprint;
 mod memory;
 mod response;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod types;
 
+pub use fingerprint::{Differs, Fingerprint};
 pub use memory::MemoryStore;
 pub use response::{DamagedResponse, StoredResponse};
-#[cfg(feature = "sqlite")]
-pub use sqlite::SqliteStore;
-pub use types::{
-    ClaimRequest, Claimed, Differs, Fingerprint, Found, Held, Outcome, ScopedKey, Status, StoreError, Token,
-};
+pub use types::{ClaimRequest, Claimed, Found, Held, Outcome, ScopedKey, Status, StoreError, Token};
 
 /// Keeps one record for each key. The [rules](self) are the contract; each verb is one atomic step.
 ///

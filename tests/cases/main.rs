@@ -1,4 +1,6 @@
 //! Cases from the field: sequences that broke other systems of this kind in public, under their numbers.
+//!
+//! `cargo test --test cases`
 
 mod claims;
 mod connections;

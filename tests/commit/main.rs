@@ -1,6 +1,8 @@
 //! What `Claim<SqliteStore>::commit` promises, through the layer and a store on a real file.
 //!
 //! Rules are those of `tower_idempotency::idempotency`. `seen_red` switches a guard off and expects the damage.
+//!
+//! `cargo test --test commit`
 #![cfg(all(feature = "axum", feature = "sqlite"))]
 
 mod afterwards;

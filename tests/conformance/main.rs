@@ -6,6 +6,8 @@
 //! **8785** JCS; **9205** BCP 56; **6585** status 429; **ACP** the Agentic Commerce Protocol. A "≈" marks a rule that was
 //! written for caches or proxies and is adopted by analogy. Where the layer's own contract differs from a row, the test
 //! says so and asserts the contract.
+//!
+//! `cargo test --test conformance`
 
 mod errors;
 mod exchanges;

@@ -2,6 +2,8 @@
 //! holds to; a number such as V8 is that of a case that broke another system of this kind.
 //!
 //! Time is tokio's paused clock: it passes when a test lets it, with everything that falls due meanwhile.
+//!
+//! `cargo test --test server_rules`
 
 #[cfg(feature = "axum")]
 mod claim;

@@ -1,4 +1,6 @@
 //! What `SqliteStore` promises of its file: what survives, who waits for whom, and what it refuses to open.
+//!
+//! `cargo test --test sqlite_store`
 #![cfg(feature = "sqlite")]
 
 use std::time::{Duration, SystemTime};
