@@ -171,7 +171,8 @@ pub enum CommitErrorKind {
     StreamingBody,
     /// The closure panicked. Rolled back.
     Panicked,
-    /// The store cannot say whether it committed. The layer answers 503 and keeps the key; the record decides.
+    /// The store cannot say whether it committed. Unless it can by the time that the handler has ended, the layer answers
+    /// 503 and keeps the key, and the record decides.
     Unknown,
 }
 

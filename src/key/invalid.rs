@@ -53,7 +53,7 @@ impl fmt::Display for InvalidKey {
             InvalidKeyKind::TooLong { max_len } => {
                 write!(f, "the idempotency key is longer than {max_len} characters")
             }
-            InvalidKeyKind::SeveralLines => f.write_str("the idempotency key has more than one field line"),
+            InvalidKeyKind::SeveralLines => f.write_str("the idempotency key is given more than once"),
             InvalidKeyKind::NotPrintableAscii => {
                 f.write_str("the idempotency key has characters other than printable ASCII")
             }

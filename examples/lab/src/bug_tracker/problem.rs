@@ -58,7 +58,11 @@ impl IntoResponse for Problem {
             "detail": self.detail,
         });
         let media_type = HeaderValue::from_static("application/problem+json");
-        (self.status, [(header::CONTENT_TYPE, media_type)], body.to_string()).into_response()
+        let mut response = (self.status, [(header::CONTENT_TYPE, media_type)], body.to_string()).into_response();
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
     }
 }
 
