@@ -29,7 +29,8 @@ impl<S: Store> Exchange<S> {
     where
         R: Body<Data = Bytes>,
     {
-        let failed = |recorded| recording::judge_failure(self.settings().on_failure, recorded);
+        // None of these leaves a response of the handler to keep.
+        let failed = recording::judge_failure(self.settings().on_failure, Verdict::Close);
         match ran {
             Ran::Response(response) => Ok(self.record_response(response, lease, request, run_until).await),
             Ran::OutOfTime => {
@@ -37,14 +38,14 @@ impl<S: Store> Exchange<S> {
                 let response = self.settings().refuse(RejectionKind::RunTimedOut);
                 // The layer's own words are no outcome of the work: a repeat is told that there is none to replay.
                 let outcome = Outcome::NotReplayable(response.status());
-                let closed = close(lease, failed(Verdict::Close), outcome).await;
+                let closed = close(lease, failed, outcome).await;
                 Ok(self.answer(closed, response.map(MaybeHeld::whole), request).await)
             }
-            Ran::Error(error) => match close(lease, failed(Verdict::Close), NO_RESPONSE).await {
+            Ran::Error(error) => match close(lease, failed, NO_RESPONSE).await {
                 Closed::Passed => Ok(self.answer_of_passed(request).await.map(MaybeHeld::whole)),
                 Closed::Kept | Closed::Failed => Err(error),
             },
-            Ran::Panic(panic) => match close(lease, failed(Verdict::Close), NO_RESPONSE).await {
+            Ran::Panic(panic) => match close(lease, failed, NO_RESPONSE).await {
                 Closed::Passed => Ok(self.answer_of_passed(request).await.map(MaybeHeld::whole)),
                 Closed::Kept | Closed::Failed => std::panic::resume_unwind(panic),
             },
