@@ -6,22 +6,17 @@ use std::{
     error::Error,
     io::{IsTerminal, stderr},
     process::ExitCode,
-    time::Duration,
 };
 
 use clap::Parser;
 use lab::bug_tracker::{Options, Server};
 use tracing_subscriber::EnvFilter;
 
-fn main() -> ExitCode {
+#[tokio::main]
+async fn main() -> ExitCode {
     let log = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(log).with_writer(stderr).with_ansi(stderr().is_terminal()).init();
-    let options = Options::parse();
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
-    let ended = runtime.block_on(run(&options));
-    // What is left are connections that close. SQLite 3.51.1 can deadlock when two of them do at the same instant.
-    runtime.shutdown_timeout(Duration::from_secs(1));
-    match ended {
+    match run(&Options::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", whole(&*error));

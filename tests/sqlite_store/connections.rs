@@ -4,9 +4,11 @@ use std::{
     error::Error as _,
     io,
     sync::{
-        Arc, Mutex,
+        Arc, Barrier, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use deadpool_sqlite::{Config, Hook, HookError, Runtime};
@@ -38,6 +40,38 @@ async fn each_own_connection_is_wal_and_as_synchronous_as_it_was_asked_to_be() {
 
         assert_eq!(*seen.lock().unwrap(), [value, value], "the writer's connection and one to read");
         assert_eq!(folder.pragma("journal_mode"), "wal");
+    }
+}
+
+/// SQLite 3.51.0 and 3.51.1 deadlock here within some twenty rounds, and with them the whole process.
+#[test]
+fn connections_on_one_file_may_close_at_the_same_instant() {
+    const ROUNDS: usize = 200;
+    let (ended, all_ended) = std::sync::mpsc::channel();
+    for _ in 0..6 {
+        let ended = ended.clone();
+        thread::spawn(move || {
+            let folder = Folder::new();
+            folder.connection().pragma_update(None, "journal_mode", "WAL").unwrap();
+            for _ in 0..ROUNDS {
+                let closing = Barrier::new(3);
+                thread::scope(|scope| {
+                    for _ in 0..3 {
+                        scope.spawn(|| {
+                            let connection = folder.connection();
+                            // WAL has to be in use.
+                            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).unwrap();
+                            closing.wait();
+                            drop(connection);
+                        });
+                    }
+                });
+            }
+            ended.send(()).unwrap();
+        });
+    }
+    for _ in 0..6 {
+        all_ended.recv_timeout(Duration::from_secs(120)).expect("no connection hangs as it closes");
     }
 }
 
