@@ -32,6 +32,9 @@ pub use invalid::{InvalidKey, InvalidKeyKind, NotBare};
 /// The name is that of draft-ietf-httpapi-idempotency-key-header-07, which has expired and is no RFC.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// The header that marks a response: `true` on a replay, `false` on a first answer.
+pub const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
 /// Names one logical operation: every attempt at it carries the same key.
 ///
 /// Printable ASCII (`0x20` to `0x7E`, what a structured field String can carry), not blank. Keys compare octet by

@@ -11,7 +11,10 @@ use http::{
     response::Parts,
 };
 
-use crate::store::{Outcome, StoredResponse};
+use crate::{
+    key::IDEMPOTENCY_REPLAYED,
+    store::{Outcome, StoredResponse},
+};
 
 /// What is recorded of a failure that left no response.
 pub(super) const NO_RESPONSE: Outcome = Outcome::NotReplayable(StatusCode::INTERNAL_SERVER_ERROR);
@@ -119,7 +122,7 @@ pub(crate) struct Recorder {
 
 impl Default for Recorder {
     fn default() -> Self {
-        let marker = Some(HeaderName::from_static("idempotency-replayed"));
+        let marker = Some(IDEMPOTENCY_REPLAYED);
         Self { limit: 1 << 20, keep_set_cookie: false, marker, rule: None }
     }
 }

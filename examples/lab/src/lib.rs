@@ -13,5 +13,6 @@ pub mod naive_layer;
 pub mod panics;
 pub mod problem;
 pub mod process;
+pub mod scripted;
 pub mod untouched;
 pub mod wire;
