@@ -80,7 +80,7 @@ impl<S: Service<Request<B>>, B, R> ResponseFuture<S, B, R> {
 
 impl<S, B, R> Future for ResponseFuture<S, B, R>
 where
-    S: Service<Request<B>, Response = Response<R>>,
+    S: Service<Request<B>, Response = Response<R>> + Clone,
     S::Error: Into<BoxError>,
     B: RepeatBody,
     R: Body,
@@ -112,6 +112,9 @@ where
                             }
                         }
                     };
+                    // An attempt that was shed leaves a place in the queue of a limit: it would get a permit, and sleep on
+                    // it. A clone has none.
+                    *service = service.clone();
                     step.set(next);
                 }
                 StepProj::Draining { body, left, until } => {

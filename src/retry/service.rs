@@ -1,6 +1,7 @@
 //! `Retry`: begins the first attempt on the service that is ready.
 
 use std::{
+    mem,
     sync::Arc,
     task::{Context, Poll, ready},
 };
@@ -45,13 +46,14 @@ where
 
     fn call(&mut self, request: Request<B>) -> ResponseFuture<S, B, R> {
         match Course::begin(request, Arc::clone(&self.settings)) {
-            Ok((course, first)) => {
-                // The instance that is ready is called; the clone is asked first whether it is. Where no retry can
-                // follow there is none.
-                let attempt = self.inner.call(first);
-                let service = course.may_go_on().then(|| self.inner.clone());
-                ResponseFuture::calling(attempt, service, course)
+            Ok((course, first)) if course.may_go_on() => {
+                // The instance that is ready is called, and goes with its request; the clone has to be asked first.
+                let fresh = self.inner.clone();
+                let mut ready = mem::replace(&mut self.inner, fresh);
+                let attempt = ready.call(first);
+                ResponseFuture::calling(attempt, Some(ready), course)
             }
+            Ok((course, first)) => ResponseFuture::calling(self.inner.call(first), None, course),
             Err(unsent) => ResponseFuture::unsent(unsent),
         }
     }

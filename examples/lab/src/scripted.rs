@@ -3,37 +3,30 @@
 use std::{
     collections::VecDeque,
     future,
-    io::{self, ErrorKind},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard},
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::{HeaderMap, Request, Response, StatusCode};
-use http_body::Body;
-use http_body_util::{BodyExt, Full, combinators::BoxBody};
-use tokio::time::Instant;
-use tower::{BoxError, Service};
+use http::{HeaderMap, Request, Response};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, combinators::BoxBody};
+use tokio::time::{Instant, Sleep, sleep};
+use tower::{BoxError, Layer, Service, ServiceExt};
+use tower_idempotency::{
+    RetryLayer,
+    retry::{RepeatBody, RetryError},
+};
+
+mod step;
+
+pub use step::{Step, answer};
 
 /// The body of a scripted answer.
 pub type ScriptedBody = BoxBody<Bytes, BoxError>;
-
-/// What happens to one attempt.
-pub enum Step {
-    /// It is answered at once.
-    Answer(Response<ScriptedBody>),
-    /// It is answered after a while.
-    Late(Duration, Response<ScriptedBody>),
-    /// It fails at once.
-    Fail(BoxError),
-    /// It is never answered.
-    Never,
-    /// The service was not ready for it.
-    NotReady(BoxError),
-}
 
 /// An attempt that reached the service.
 #[derive(Clone, Debug)]
@@ -49,6 +42,8 @@ pub struct Seen {
 pub struct Scripted {
     script: Arc<Mutex<Script>>,
     ready: bool,
+    hesitates: Duration,
+    getting_ready: Option<(Pin<Box<Sleep>>, Counted)>,
 }
 
 #[derive(Debug, Default)]
@@ -57,13 +52,37 @@ struct Script {
     seen: Vec<Seen>,
     /// Attempts that are under way.
     in_flight: usize,
+    /// Bodies of answers that are not yet dropped.
+    open_bodies: usize,
+    /// Clones that were asked to be ready, and are not yet.
+    getting_ready: usize,
 }
 
 impl Scripted {
     /// Plays these steps; none is a script for no attempt at all.
     pub fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         let script = Script { steps: steps.into_iter().collect(), ..Script::default() };
-        Self { script: Arc::new(Mutex::new(script)), ready: false }
+        let script = Arc::new(Mutex::new(script));
+        Self { script, ready: false, hesitates: Duration::ZERO, getting_ready: None }
+    }
+
+    /// Before each attempt it is ready only so long after it was first asked.
+    #[must_use]
+    pub fn hesitates(self, time: Duration) -> Self {
+        Self { hesitates: time, ..self }
+    }
+
+    /// Sends a request to it through a layer.
+    ///
+    /// # Errors
+    ///
+    /// Those of the layer.
+    pub async fn send<B>(&self, layer: &RetryLayer, request: Request<B>) -> Result<Response<ScriptedBody>, RetryError>
+    where
+        B: RepeatBody + Body<Data = Bytes>,
+        B::Error: std::fmt::Debug,
+    {
+        layer.layer(self.clone()).oneshot(request).await
     }
 
     /// The attempts so far.
@@ -79,6 +98,16 @@ impl Scripted {
     /// How many attempts are under way.
     pub fn in_flight(&self) -> usize {
         self.script().in_flight
+    }
+
+    /// How many bodies of answers are not yet dropped.
+    pub fn open_bodies(&self) -> usize {
+        self.script().open_bodies
+    }
+
+    /// How many clones were asked to be ready, and are not yet.
+    pub fn getting_ready(&self) -> usize {
+        self.script().getting_ready
     }
 
     /// The time between one attempt and the next.
@@ -106,12 +135,27 @@ impl Script {
             _ => self.steps.pop_front().expect("more than one"),
         }
     }
+
+    /// The next step, if it is one of the service and not of an attempt.
+    fn ready_after(&mut self) -> Option<Duration> {
+        let Some(Step::ReadyAfter(time)) = self.steps.front() else { return None };
+        let time = *time;
+        self.next();
+        Some(time)
+    }
+
+    fn not_ready(&mut self) -> Option<BoxError> {
+        let Some(Step::NotReady(_)) = self.steps.front() else { return None };
+        let Step::NotReady(error) = self.next() else { unreachable!("just seen") };
+        Some(error)
+    }
 }
 
 /// As it was: the clone has to be made ready.
 impl Clone for Scripted {
     fn clone(&self) -> Self {
-        Self { script: Arc::clone(&self.script), ready: false }
+        let script = Arc::clone(&self.script);
+        Self { script, ready: false, hesitates: self.hesitates, getting_ready: None }
     }
 }
 
@@ -124,9 +168,19 @@ where
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Response<ScriptedBody>, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        if let Some(Step::NotReady(_)) = self.script().steps.front() {
-            let Step::NotReady(error) = self.script().next() else { unreachable!("just seen") };
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        if !self.ready && self.getting_ready.is_none() {
+            let time = self.script().ready_after().unwrap_or(self.hesitates);
+            if !time.is_zero() {
+                let counted = Counted::new(&self.script, |script| &mut script.getting_ready);
+                self.getting_ready = Some((Box::pin(sleep(time)), counted));
+            }
+        }
+        if let Some((wait, _)) = &mut self.getting_ready {
+            ready!(wait.as_mut().poll(cx));
+            self.getting_ready = None;
+        }
+        if let Some(error) = self.script().not_ready() {
             return Poll::Ready(Err(error));
         }
         self.ready = true;
@@ -139,13 +193,11 @@ where
             request.map(|body| body.collect().now_or_never().expect("in memory").expect("no error").to_bytes());
         let mut script = self.script();
         script.seen.push(Seen { at: Instant::now(), request });
-        script.in_flight += 1;
         let step = script.next();
         drop(script);
-        let under_way = UnderWay(Arc::clone(&self.script));
+        let under_way = Counted::new(&self.script, |script| &mut script.in_flight);
         Box::pin(async move {
-            let _under_way = under_way;
-            match step {
+            let answer = match step {
                 Step::Answer(response) => Ok(response),
                 Step::Late(after, response) => {
                     tokio::time::sleep(after).await;
@@ -153,86 +205,58 @@ where
                 }
                 Step::Fail(error) | Step::NotReady(error) => Err(error),
                 Step::Never => future::pending().await,
-            }
+                Step::ReadyAfter(_) => panic!("the script has no step for this attempt"),
+            };
+            let open = Counted::new(&under_way.script, |script| &mut script.open_bodies);
+            answer.map(|response| response.map(|body| Open { body, _counted: open }.boxed()))
         })
     }
 }
 
-/// Counts an attempt until it ends or is dropped.
-struct UnderWay(Arc<Mutex<Script>>);
+/// Counted until it is dropped.
+struct Counted {
+    script: Arc<Mutex<Script>>,
+    counter: fn(&mut Script) -> &mut usize,
+}
 
-impl Drop for UnderWay {
+impl Counted {
+    fn new(script: &Arc<Mutex<Script>>, counter: fn(&mut Script) -> &mut usize) -> Self {
+        *counter(&mut script.lock().expect("a lock")) += 1;
+        Self { script: Arc::clone(script), counter }
+    }
+}
+
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.lock().expect("a lock").in_flight -= 1;
+        *(self.counter)(&mut self.script.lock().expect("a lock")) -= 1;
     }
 }
 
-impl Step {
-    /// Answers with this status and no body.
-    pub fn status(status: u16) -> Self {
-        Self::Answer(answer(status, &[], ""))
-    }
-
-    /// Answers with this status and these headers.
-    pub fn with_headers(status: u16, headers: &[(&'static str, &str)]) -> Self {
-        Self::Answer(answer(status, headers, ""))
-    }
-
-    /// Fails with an error of the transport, as an HTTP client does: nothing is known of the request.
-    pub fn reset() -> Self {
-        Self::Fail(io::Error::from(ErrorKind::ConnectionReset).into())
-    }
-
-    /// Fails to connect.
-    pub fn refused() -> Self {
-        Self::Fail(io::Error::from(ErrorKind::ConnectionRefused).into())
-    }
-
-    /// Only the bodies that are empty or in memory can be answered twice, and errors of the transport.
-    fn again(&mut self) -> Self {
-        match self {
-            Self::Answer(response) => Self::Answer(answer_again(response)),
-            Self::Late(after, response) => Self::Late(*after, answer_again(response)),
-            Self::Fail(error) => Self::Fail(error_again(error)),
-            Self::NotReady(error) => Self::NotReady(error_again(error)),
-            Self::Never => Self::Never,
-        }
-    }
-}
-
-impl std::fmt::Debug for Step {
+impl std::fmt::Debug for Counted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Answer(response) => write!(f, "Answer({})", response.status()),
-            Self::Late(after, response) => write!(f, "Late({after:?}, {})", response.status()),
-            Self::Fail(error) => write!(f, "Fail({error})"),
-            Self::Never => f.write_str("Never"),
-            Self::NotReady(error) => write!(f, "NotReady({error})"),
-        }
+        f.debug_struct("Counted").finish_non_exhaustive()
     }
 }
 
-/// A response with its body in memory.
-pub fn answer(status: u16, headers: &[(&'static str, &str)], body: impl Into<Bytes>) -> Response<ScriptedBody> {
-    let mut response = Response::new(Full::new(body.into()).map_err(|never| match never {}).boxed());
-    *response.status_mut() = StatusCode::from_u16(status).expect("a status");
-    for (name, value) in headers {
-        response.headers_mut().append(*name, value.parse().expect("a header value"));
+/// The body of an answer, counted while it is there.
+struct Open {
+    body: ScriptedBody,
+    _counted: Counted,
+}
+
+impl Body for Open {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
     }
-    response
-}
 
-/// The same head, and no body: a test that needs a body in each answer writes each answer.
-fn answer_again(response: &mut Response<ScriptedBody>) -> Response<ScriptedBody> {
-    let mut again = answer(response.status().as_u16(), &[], "");
-    *again.headers_mut() = response.headers().clone();
-    std::mem::replace(response, again)
-}
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
 
-fn error_again(error: &mut BoxError) -> BoxError {
-    let again = match error.downcast_ref::<io::Error>() {
-        Some(error) => io::Error::from(error.kind()).into(),
-        None => error.to_string().into(),
-    };
-    std::mem::replace(error, again)
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
