@@ -1,6 +1,7 @@
 //! A bug tracker that files each report once, on SQLite.
 //!
-//! `cargo run --example bug_tracker`, then the two lines that it prints.
+//! `cargo run --example bug_tracker`, then the lines that it prints. `cargo run --example bug_tracker -- submit` files a
+//! report as the harness of an agent does; `submit --help` says what can be set.
 
 use std::{
     error::Error,
@@ -8,24 +9,54 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Parser;
-use lab::bug_tracker::{Options, Server};
+use clap::{Parser, Subcommand};
+use lab::{
+    bug_tracker::{Options, Server},
+    causes::with_causes,
+    harness::Submit,
+};
 use tracing_subscriber::EnvFilter;
+
+#[derive(Debug, Parser)]
+#[command(about = "A bug tracker that files each report once.", args_conflicts_with_subcommands = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    serve: Options,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Submit(Submit),
+}
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let log = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(log).with_writer(stderr).with_ansi(stderr().is_terminal()).init();
-    match run(&Options::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {}", whole(&*error));
-            ExitCode::FAILURE
-        }
+    let CommandLine { command, serve: options } = CommandLine::parse();
+    match command {
+        None => match serve(&options).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {}", with_causes(&*error));
+                ExitCode::FAILURE
+            }
+        },
+        Some(Command::Submit(submit)) => file_a_report(&submit).await,
     }
 }
 
-async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+/// Success is a report that is filed.
+async fn file_a_report(submit: &Submit) -> ExitCode {
+    let submission = submit.submit().await;
+    println!("{}", submit.render(&submission));
+    if submission.is_error() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+async fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     let server = Server::start(options).await?;
     let reports = format!("http://{}/reports", server.addr()?);
     println!("listening on http://{}", server.addr()?);
@@ -63,15 +94,4 @@ async fn asked_to_stop() {
     }
     #[cfg(not(unix))]
     let _ = tokio::signal::ctrl_c().await;
-}
-
-/// An error with all its causes.
-fn whole(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -73,7 +73,7 @@ struct Rule {
 pub(super) enum Cause {
     /// The attempt timed out.
     Timeout,
-    /// The server refused for now (429, 503 with a hint).
+    /// The server refused for now (429).
     Throttled,
     /// Every other failure.
     Other,

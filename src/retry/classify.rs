@@ -8,7 +8,7 @@ use super::{
     error::RetryError,
     evidence,
     hints::ShouldRetry,
-    info::{Outcome, RetryInfo},
+    info::{Outcome, RetryInfo, Stopped},
     keys,
 };
 
@@ -151,10 +151,12 @@ fn refuses_before_the_work(status: StatusCode) -> bool {
     matches!(status, StatusCode::MISDIRECTED_REQUEST | StatusCode::TOO_EARLY)
 }
 
-/// Rule 11: a layer inside this one has tried, or refused to try, already.
+/// Rule 11: a layer inside this one has tried, or refused to try, already. One that makes a single attempt, for its keys
+/// or its limits, multiplies nothing.
 pub(super) fn nested<'a>(ended: Result<&'a Response<()>, &'a (dyn Error + 'static)>) -> Option<&'a RetryInfo> {
-    match ended {
+    let info: Option<&RetryInfo> = match ended {
         Ok(head) => head.extensions().get(),
         Err(error) => evidence::chain(error).find_map(|cause| cause.downcast_ref::<RetryError>().map(RetryError::info)),
-    }
+    };
+    info.filter(|info| (info.attempts(), info.stopped()) != (1, Stopped::Attempts))
 }

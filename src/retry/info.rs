@@ -6,6 +6,7 @@ use http::{Response, StatusCode};
 use tokio::time::Instant;
 use tower::BoxError;
 
+use super::error::RetryError;
 use crate::{IdempotencyKey, key::IDEMPOTENCY_REPLAYED};
 
 /// What became of one logical request over all its attempts.
@@ -94,6 +95,15 @@ pub enum Failure {
 }
 
 impl RetryInfo {
+    /// What was learned of a request that ended so; `None` if the first try's response needed no other.
+    #[must_use]
+    pub fn of<B>(ended: &Result<Response<B>, RetryError>) -> Option<&Self> {
+        match ended {
+            Ok(response) => response.extensions().get(),
+            Err(error) => Some(error.info()),
+        }
+    }
+
     /// The key that the request carried, whoever set it.
     #[must_use]
     pub fn key(&self) -> Option<&IdempotencyKey> {

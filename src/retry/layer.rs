@@ -115,9 +115,10 @@ impl RetryLayer {
         self.set(|settings| settings.keys.insert = true)
     }
 
-    /// Makes the keys that are put on requests, in place of [`IdempotencyKey::random`].
+    /// As [`with_idempotency_keys`](Self::with_idempotency_keys), with keys made by `generate` in place of
+    /// [`IdempotencyKey::random`]: seeded ones in a simulation.
     pub fn with_key_generator(self, generate: impl Fn() -> IdempotencyKey + Send + Sync + 'static) -> Self {
-        self.set(|settings| settings.keys.generate = Arc::new(generate))
+        self.with_idempotency_keys().set(|settings| settings.keys.generate = Arc::new(generate))
     }
 
     /// The methods whose requests are given a key. Default: POST and PATCH.

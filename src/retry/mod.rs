@@ -23,16 +23,18 @@
 //!    [seed](RetryLayer::seed) makes it repeatable.
 //! 5. **What the server asks for**: `grpc-retry-pushback-ms` (exactly), else `retry-after-ms`, `Retry-After` or `RateLimit`: a
 //!    floor, with the backoff and up to a tenth of the floor at random above it. Beyond a
-//!    [maximum](RetryLayer::max_hint) or the deadline the response is returned now. What cannot be read is ignored.
+//!    [maximum](RetryLayer::max_hint) or the deadline the response is returned now. What cannot be read is ignored; but a
+//!    pushback that is negative or cannot be read ends the retries (gRPC A6).
 //! 6. **[Attempts](RetryLayer::max_attempts), [attempt timeout](RetryLayer::attempt_timeout), [deadline](RetryLayer::deadline).**
-//!    No wait begins that would end after the deadline. The last real failure is what the caller gets.
+//!    No wait begins that would end after the deadline. The last real failure is what the caller gets: where its response
+//!    was read away already, as the head in a [`RetryError`].
 //! 7. **[`Budget`].** A bucket of tokens, shared by the services of a layer and its clones. It is asked last; a retry that
 //!    is never sent is refunded. Empty, the failure is returned at once, and says so.
 //! 8. **Bodies** are repeated byte for byte or not at all ([`RepeatBody`]). One that cannot be is sent once, which is no error. No copy is made where no retry can follow.
 //! 9. **Connections.** A failed response is read away, [bounded](RetryLayer::max_drain), and dropped before the wait. An
 //!    answer that is cut in its body is repeated only under [`HoldResponses`], which reads it first.
-//! 10. **tower.** The instance that is ready is the one that is called; each attempt is preceded by `poll_ready`; nothing
-//!     of the service is held during a wait. Dropping the future, at any point, ends the wait or the attempt and leaves
+//! 10. **tower.** The instance that is ready is the one that is called; each attempt is preceded by `poll_ready`, and a
+//!     service that fails to be ready is not asked again; nothing of the service is held during a wait. Dropping the future, at any point, ends the wait or the attempt and leaves
 //!     the budget exact.
 //! 11. **What the caller learns**: [`RetryInfo`], in [`RetryError`] and, when a retry was made or refused, in the
 //!     response's extensions. Its [`Outcome`] covers all attempts: once one was maybe applied only a 2xx, a 3xx or a

@@ -50,7 +50,7 @@ impl<B: RepeatBody> Course<B> {
 
     /// Rule 1: a second copy can do no harm.
     fn may_be_repeated(&self) -> bool {
-        // `is_idempotent` is RFC 9110 §9.2.2; QUERY came with RFC 10008.
+        // `is_idempotent` is RFC 9110 §9.2.2; that of older releases of http does not know QUERY (RFC 10008).
         self.assumed_repeatable
             || self.method.is_idempotent()
             || self.method.as_str() == "QUERY"

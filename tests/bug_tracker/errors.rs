@@ -7,7 +7,7 @@ use deadpool_sqlite::{Config, Hook, HookError, Runtime};
 use lab::{
     bug_tracker::app,
     exchange::{Answer, post, send},
-    process::{failing_start, in_folder},
+    process::{self, in_folder},
 };
 use tower_idempotency::SqliteStore;
 
@@ -107,7 +107,7 @@ async fn app_with_room_for(pages: u32, file: &str) -> Router {
 }
 
 fn assert_fails(args: &[&str], says: &str) {
-    let output = failing_start(args);
+    let output = process::bug_tracker(args);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.starts_with("error: ") && said.contains(says), "{said:?} does not say {says:?}");

@@ -95,10 +95,9 @@ async fn an_error_that_a_layer_inside_gave_up_on_is_not_retried() {
 /// Rules 11 and 12: where the inner layer refused to repeat, the outer one does not do it in its place.
 #[tokio::test(start_paused = true)]
 async fn a_retry_that_a_layer_inside_refused_is_not_made_outside() {
-    let refusals: [(RetryLayer, HeldRequest, Stopped); 3] = [
+    let refusals: [(RetryLayer, HeldRequest, Stopped); 2] = [
         (at_once(), post_without_key("{}"), Stopped::NotRepeatable),
         (at_once().budget(Budget::new(0)), get("/reports"), Stopped::Budget),
-        (at_once().max_attempts(1), get("/reports"), Stopped::Attempts),
     ];
     for (inner, request, why) in refusals {
         let client = always(Step::status(503));
@@ -108,6 +107,17 @@ async fn a_retry_that_a_layer_inside_refused_is_not_made_outside() {
 
         assert_eq!((client.attempts(), stopped(&ended)), (1, why));
     }
+}
+
+/// Rules 11 and 12: a layer that makes one attempt, for its keys or its limits, multiplies nothing.
+#[tokio::test(start_paused = true)]
+async fn a_layer_inside_that_makes_one_attempt_leaves_the_retries_to_the_one_outside() {
+    let client = always(Step::status(503));
+    let service = ServiceBuilder::new().layer(at_once()).layer(at_once().max_attempts(1)).service(client.clone());
+
+    let ended = send(&service, get("/reports")).await;
+
+    assert_eq!((client.attempts(), stopped(&ended)), (3, Stopped::Attempts));
 }
 
 /// Rule 11: the outcome of the layer inside is that of the one outside.

@@ -101,6 +101,11 @@ impl Runs {
         self.0.load(Ordering::SeqCst)
     }
 
+    /// The number of the run that begins now, from 1.
+    pub fn begin(&self) -> usize {
+        self.0.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
     /// A service that counts its calls here, reads the request's body and answers what the handler says.
     pub fn counting<B, F, A>(
         &self,
@@ -115,9 +120,9 @@ impl Runs {
         F: Fn(usize, Request<Bytes>) -> A + Clone + Send + Sync + 'static,
         A: Future<Output = Result<Response<Payload>, BoxError>> + Send + 'static,
     {
-        let runs = Arc::clone(&self.0);
+        let runs = self.clone();
         service_fn(move |request: Request<B>| {
-            let (handler, run) = (handler.clone(), runs.fetch_add(1, Ordering::SeqCst) + 1);
+            let (handler, run) = (handler.clone(), runs.begin());
             async move {
                 let (parts, body) = request.into_parts();
                 let body = body.collect().await.map_err(Into::into)?.to_bytes();

@@ -3,10 +3,13 @@
 pub mod app;
 pub mod body;
 pub mod bug_tracker;
+pub mod causes;
 pub mod clock;
 pub mod exchange;
+pub mod faults;
 pub mod gate;
 pub mod handler;
+pub mod harness;
 pub mod hesitant;
 pub mod naive;
 pub mod naive_layer;

@@ -88,8 +88,8 @@ impl Drop for BugTracker {
     }
 }
 
-/// Runs a bug tracker that is to fail at its start, and returns what it says.
-pub fn failing_start<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Output {
+/// Runs the example with arguments that make it end, by a failure or as `submit` does, and returns what it says.
+pub fn bug_tracker<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Output {
     Command::new(example("bug_tracker")).args(args).output().expect("it starts")
 }
 

@@ -13,7 +13,7 @@ use tower_idempotency::{SqliteStore, idempotency::Claim};
 use super::{app::Tracker, problem::Problem, table};
 
 /// A report as a client files it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewReport {
     /// The test run that found the bug.
