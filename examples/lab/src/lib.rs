@@ -16,6 +16,7 @@ pub mod naive_layer;
 pub mod panics;
 pub mod problem;
 pub mod process;
+pub mod retry_lab;
 pub mod scripted;
 pub mod untouched;
 pub mod wire;
