@@ -5,7 +5,6 @@ use std::{error::Error, fmt};
 use http::{HeaderValue, Method, Response, StatusCode, header::RETRY_AFTER};
 
 use super::{
-    error::RetryError,
     evidence,
     hints::ShouldRetry,
     info::{Outcome, RetryInfo, Stopped},
@@ -36,7 +35,7 @@ pub enum Verdict {
     Retry,
     /// Another attempt may help, and the server surely did nothing: **any** request may be sent again, a POST without a
     /// key too.
-    NotApplied,
+    RetryNotApplied,
 }
 
 impl Attempt<'_> {
@@ -81,7 +80,7 @@ impl Attempt<'_> {
     pub fn verdict(&self) -> Verdict {
         match self.ended {
             Ok(head) => self.of_response(head),
-            Err(error) if evidence::surely_not_applied(error) => Verdict::NotApplied,
+            Err(error) if evidence::surely_not_applied(error) => Verdict::RetryNotApplied,
             Err(_) => Verdict::Retry,
         }
     }
@@ -109,7 +108,7 @@ impl Attempt<'_> {
         }
         match ShouldRetry::of(head.headers()) {
             ShouldRetry::No => Verdict::Stop,
-            ShouldRetry::Yes if refuses_before_the_work(status) => Verdict::NotApplied,
+            ShouldRetry::Yes if refuses_before_the_work(status) => Verdict::RetryNotApplied,
             ShouldRetry::Yes => Verdict::Retry,
             ShouldRetry::Unspecified => self.of_status(head),
         }
@@ -119,7 +118,7 @@ impl Attempt<'_> {
         match head.status().as_u16() {
             // RFC 9110 §15.5.20: on another connection; the hyper and reqwest pools may give the same one for ever.
             421 if self.misdirected => Verdict::Stop,
-            421 | 425 => Verdict::NotApplied,
+            421 | 425 => Verdict::RetryNotApplied,
             409 if self.is_keyed() => Verdict::Retry,
             413 if head.headers().contains_key(RETRY_AFTER) => Verdict::Retry,
             408 | 429 => Verdict::Retry,
@@ -156,7 +155,7 @@ fn refuses_before_the_work(status: StatusCode) -> bool {
 pub(super) fn nested<'a>(ended: Result<&'a Response<()>, &'a (dyn Error + 'static)>) -> Option<&'a RetryInfo> {
     let info: Option<&RetryInfo> = match ended {
         Ok(head) => head.extensions().get(),
-        Err(error) => evidence::chain(error).find_map(|cause| cause.downcast_ref::<RetryError>().map(RetryError::info)),
+        Err(error) => RetryInfo::in_error(error),
     };
     info.filter(|info| (info.attempts(), info.stopped()) != (1, Stopped::Attempts))
 }

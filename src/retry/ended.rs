@@ -109,12 +109,12 @@ impl<B: RepeatBody> Course<B> {
         };
         let verdict = match (self.settings.classify)(&attempt) {
             // Rule 3: the stored answer stays what it is, however often it is asked for.
-            Verdict::Retry | Verdict::NotApplied if replayed => Verdict::Stop,
+            Verdict::Retry | Verdict::RetryNotApplied if replayed => Verdict::Stop,
             verdict => verdict,
         };
         let outcome = match verdict {
             Verdict::Success => Outcome::Applied,
-            Verdict::NotApplied => Outcome::NotApplied,
+            Verdict::RetryNotApplied => Outcome::NotApplied,
             Verdict::Stop | Verdict::Retry => attempt.outcome(),
         };
         Judged { verdict, nested: false, outcome }
@@ -131,7 +131,7 @@ impl<B: RepeatBody> Course<B> {
             }
             Verdict::Stop if judged.nested => Err(Stopped::Nested),
             Verdict::Stop => Err(Stopped::NotRetryable),
-            Verdict::Retry | Verdict::NotApplied => {
+            Verdict::Retry | Verdict::RetryNotApplied => {
                 budget.inspect(|budget| budget.failed());
                 self.plan(judged.verdict, cause, wait)
             }

@@ -62,11 +62,14 @@ impl fmt::Display for RetryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (attempts, stopped) = (self.info.attempts(), self.info.stopped());
         let plural = if attempts == 1 { "" } else { "s" };
-        write!(f, "the request failed after {attempts} attempt{plural}: {stopped}")?;
+        write!(f, "gave up after {attempts} attempt{plural}")?;
         if let Some(Failure::Response(head)) = self.last_failure() {
             write!(f, " (last answer {})", head.status())?;
         }
-        write!(f, "; outcome {}", self.outcome())
+        match stopped {
+            Stopped::Attempts => write!(f, "; {}", self.outcome()),
+            stopped => write!(f, ": {stopped}; {}", self.outcome()),
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! What the caller learns: how often it was tried, why it was not tried again, and whether it was applied.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use http::{Response, StatusCode};
 use tokio::time::Instant;
 use tower::BoxError;
 
-use super::error::RetryError;
+use super::{error::RetryError, evidence};
 use crate::{IdempotencyKey, key::IDEMPOTENCY_REPLAYED};
 
 /// What became of one logical request over all its attempts.
@@ -95,6 +95,12 @@ pub enum Failure {
 }
 
 impl RetryInfo {
+    /// What stands in an error or in one of its causes: for an error that a middleware around the `RetryLayer` has boxed.
+    #[must_use]
+    pub fn in_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        evidence::chain(error).find_map(|cause| cause.downcast_ref::<RetryError>().map(RetryError::info))
+    }
+
     /// What was learned of a request that ended so; `None` if the first try's response needed no other.
     #[must_use]
     pub fn of<B>(ended: &Result<Response<B>, RetryError>) -> Option<&Self> {
@@ -240,9 +246,9 @@ impl fmt::Display for Failure {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Applied => "applied",
-            Self::NotApplied => "not applied",
-            Self::Unknown => "unknown: it may have been applied",
+            Self::Applied => "it was applied",
+            Self::NotApplied => "it was surely not applied",
+            Self::Unknown => "it may have been applied",
         })
     }
 }

@@ -23,7 +23,7 @@ const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 impl<B: RepeatBody> Course<B> {
     /// Rule 1, then what a further attempt needs; the budget last, so that nothing is taken for a retry that is refused.
     pub(super) fn plan(&mut self, verdict: Verdict, cause: Cause, wait: Wait) -> Result<(), Stopped> {
-        if verdict != Verdict::NotApplied && !self.may_be_repeated() {
+        if verdict != Verdict::RetryNotApplied && !self.may_be_repeated() {
             return Err(Stopped::NotRepeatable);
         }
         if self.attempt >= self.settings.max_attempts {

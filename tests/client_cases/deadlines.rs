@@ -94,8 +94,8 @@ async fn k22_the_caller_sees_the_last_answer() {
     assert!(matches!(error.last_failure(), Some(Failure::Response(head)) if head.status() == 503));
     assert_eq!(
         error.to_string(),
-        "the request failed after 2 attempts: its deadline leaves no time for another attempt (last answer 503 Service \
-         Unavailable); outcome unknown: it may have been applied"
+        "gave up after 2 attempts (last answer 503 Service Unavailable): its deadline leaves no time for another \
+         attempt; it may have been applied"
     );
 }
 

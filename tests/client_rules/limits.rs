@@ -150,8 +150,8 @@ async fn the_failure_before_the_deadline_passed_is_what_the_caller_gets() {
 
     let Some(Failure::Response(head)) = error.last_failure() else { panic!("{error:?}") };
     assert_eq!((head.status().as_u16(), error.info().attempts(), error.info().elapsed()), (503, 2, secs(10)));
-    let text = "the request failed after 2 attempts: its deadline leaves no time for another attempt (last answer 503 \
-                Service Unavailable); outcome unknown: it may have been applied";
+    let text = "gave up after 2 attempts (last answer 503 Service Unavailable): its deadline leaves no time for another \
+                attempt; it may have been applied";
     assert_eq!(error.to_string(), text);
 }
 

@@ -167,7 +167,7 @@ async fn a_classifier_judges_in_place_of_the_rules() {
 /// Rule 3: a classifier stands below the gate; only what it says of the work opens that.
 #[tokio::test(start_paused = true)]
 async fn a_classifier_opens_the_gate_only_if_it_says_that_nothing_was_applied() {
-    for (verdict, attempts) in [(Verdict::Retry, 1), (Verdict::NotApplied, 3)] {
+    for (verdict, attempts) in [(Verdict::Retry, 1), (Verdict::RetryNotApplied, 3)] {
         let client = always(Step::status(503));
         let layer = at_once().with_classifier(move |_| verdict);
 
