@@ -1,5 +1,6 @@
 //! What the examples and the tests of tower-idempotency share.
 
+pub mod amplify;
 pub mod app;
 pub mod body;
 pub mod bug_tracker;
