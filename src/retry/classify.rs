@@ -7,7 +7,7 @@ use http::{HeaderValue, Method, Response, StatusCode, header::RETRY_AFTER};
 use super::{
     evidence,
     hints::ShouldRetry,
-    info::{Outcome, RetryInfo, Stopped},
+    info::{Outcome, RetryInfo},
     keys,
 };
 
@@ -106,6 +106,10 @@ impl Attempt<'_> {
         if self.early_data && status == StatusCode::TOO_EARLY {
             return Verdict::Stop;
         }
+        // RFC 9110 §15.5.20: on another connection; the hyper and reqwest pools may give the same one for ever.
+        if self.misdirected && status == StatusCode::MISDIRECTED_REQUEST {
+            return Verdict::Stop;
+        }
         match ShouldRetry::of(head.headers()) {
             ShouldRetry::No => Verdict::Stop,
             ShouldRetry::Yes if refuses_before_the_work(status) => Verdict::RetryNotApplied,
@@ -116,8 +120,6 @@ impl Attempt<'_> {
 
     fn of_status(&self, head: &Response<()>) -> Verdict {
         match head.status().as_u16() {
-            // RFC 9110 §15.5.20: on another connection; the hyper and reqwest pools may give the same one for ever.
-            421 if self.misdirected => Verdict::Stop,
             421 | 425 => Verdict::RetryNotApplied,
             409 if self.is_keyed() => Verdict::Retry,
             413 if head.headers().contains_key(RETRY_AFTER) => Verdict::Retry,
@@ -157,5 +159,5 @@ pub(super) fn nested<'a>(ended: Result<&'a Response<()>, &'a (dyn Error + 'stati
         Ok(head) => head.extensions().get(),
         Err(error) => RetryInfo::in_error(error),
     };
-    info.filter(|info| (info.attempts(), info.stopped()) != (1, Stopped::Attempts))
+    info.filter(|info| info.is_of_a_layer_that_retries())
 }

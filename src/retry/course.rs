@@ -1,6 +1,6 @@
 //! One logical request over all its attempts.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderValue, Method, Request};
 use tokio::time::Instant;
@@ -83,7 +83,8 @@ impl<B: RepeatBody> Course<B> {
         if self.attempt < self.settings.max_attempts {
             self.next = body::try_clone(&request);
         }
-        if let Some(name) = &self.settings.attempt_header {
+        let number = self.settings.attempt_header.as_ref().filter(|name| **name != self.settings.keys.header);
+        if let Some(name) = number {
             request.headers_mut().insert(name, self.attempt.into());
         }
         if self.attempt > 1 {
@@ -104,22 +105,22 @@ impl<B: RepeatBody> Course<B> {
 
     /// The attempt's own limit, or the deadline if that is sooner.
     pub(super) fn attempt_ends(&self) -> Option<Instant> {
-        let own = self.settings.attempt_timeout.and_then(|limit| self.sent.checked_add(limit));
+        let own = self.settings.attempt_timeout.map(|limit| after(self.sent, limit));
         own.into_iter().chain(self.deadline()).min()
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.settings.deadline.and_then(|limit| self.first_sent.checked_add(limit))
+        self.settings.deadline.map(|limit| after(self.first_sent, limit))
     }
 
     /// How many bytes of a failed response may be read away, and until when.
-    pub(super) fn drain(&self) -> (u64, Option<Instant>) {
-        let until = Instant::now().checked_add(self.settings.max_drain_time);
-        (self.settings.max_drain_bytes, until.into_iter().chain(self.deadline()).min())
+    pub(super) fn drain(&self) -> (u64, Instant) {
+        let until = after(Instant::now(), self.settings.max_drain_time);
+        (self.settings.max_drain_bytes, self.deadline().map_or(until, |deadline| deadline.min(until)))
     }
 
     pub(super) fn wakes(&self) -> Instant {
-        self.trouble.as_ref().map_or(self.sent, |trouble| trouble.wakes)
+        self.trouble.as_ref().expect("a retry is planned").wakes
     }
 
     pub(super) fn next_attempt(&mut self) -> Request<B> {
@@ -129,4 +130,11 @@ impl<B: RepeatBody> Course<B> {
         }
         self.send(request, Instant::now())
     }
+}
+
+/// Longer than any wait: tokio's timers cannot be set to the end of time.
+const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+pub(super) fn after(from: Instant, time: Duration) -> Instant {
+    from + time.min(FAR)
 }

@@ -36,25 +36,28 @@ struct Judged {
 impl<B: RepeatBody> Course<B> {
     pub(super) fn answered<R>(&mut self, response: Response<R>) -> Next<R, Result<Response<R>, RetryError>> {
         let (head, body) = response.into_parts();
-        let head = Response::from_parts(head, ());
+        let mut head = Response::from_parts(head, ());
         let replayed = head.headers().get(&self.settings.replayed_header).is_some_and(|mark| mark == "true");
         let judged = self.judge(Ok(&head), replayed);
         let cause = match head.status() {
             StatusCode::TOO_MANY_REQUESTS => Cause::Throttled,
             _ => Cause::Other,
         };
-        let stopped = match self.follow(&judged, cause, Wait::of(head.headers())) {
+        let stopped = match self.follow(&judged, cause, || Wait::of(head.headers())) {
             Ok(()) => {
+                // Rule 10: whatever the service put there is not held during the wait.
+                head.extensions_mut().clear();
                 self.note(Failure::Response(head), judged.verdict);
                 return Next::Again(body);
             }
             Err(stopped) => stopped,
         };
-        let mut response = head.map(|()| body);
+        let outcome = self.outcome(judged.outcome);
         // Rule 11: a first answer that needed no other carries nothing; what a layer inside wrote stands.
-        let nothing_to_tell = matches!(stopped, Stopped::Succeeded | Stopped::NotRetryable | Stopped::Nested);
+        let nothing_to_tell = matches!(stopped, Stopped::Succeeded | Stopped::NotRetryable | Stopped::Nested)
+            && Outcome::of(&head) == outcome;
+        let mut response = head.map(|()| body);
         if self.trouble.is_some() || !nothing_to_tell {
-            let outcome = self.outcome(judged.outcome);
             response.extensions_mut().insert(RetryInfo::from(self.record(stopped, outcome)));
         }
         Next::End(Ok(response))
@@ -63,7 +66,7 @@ impl<B: RepeatBody> Course<B> {
     pub(super) fn failed(&mut self, error: BoxError) -> Next<(), RetryError> {
         let judged = self.judge(Err(&*error), false);
         let cause = if evidence::is_timeout(&*error) { Cause::Timeout } else { Cause::Other };
-        match self.follow(&judged, cause, Wait::Unspecified) {
+        match self.follow(&judged, cause, || Wait::Unspecified) {
             Ok(()) => {
                 self.note(Failure::Error(error), judged.verdict);
                 Next::Again(())
@@ -96,7 +99,12 @@ impl<B: RepeatBody> Course<B> {
         if let Some(inner) = classify::nested(ended) {
             let succeeded = inner.stopped() == Stopped::Succeeded;
             let verdict = if succeeded { Verdict::Success } else { Verdict::Stop };
-            return Judged { verdict, nested: true, outcome: inner.outcome() };
+            let outcome = match (ended, inner.outcome()) {
+                // Below another error it may be that of another exchange: of what the request's body was read from.
+                (Err(error), Outcome::NotApplied) if !error.is::<RetryError>() => Outcome::Unknown,
+                (_, outcome) => outcome,
+            };
+            return Judged { verdict, nested: true, outcome };
         }
         let attempt = Attempt {
             number: self.attempt,
@@ -110,6 +118,7 @@ impl<B: RepeatBody> Course<B> {
         let verdict = match (self.settings.classify)(&attempt) {
             // Rule 3: the stored answer stays what it is, however often it is asked for.
             Verdict::Retry | Verdict::RetryNotApplied if replayed => Verdict::Stop,
+            Verdict::Success if ended.is_err() => Verdict::Stop,
             verdict => verdict,
         };
         let outcome = match verdict {
@@ -121,7 +130,7 @@ impl<B: RepeatBody> Course<B> {
     }
 
     /// Plans another attempt, or says why there is none.
-    fn follow(&mut self, judged: &Judged, cause: Cause, wait: Wait) -> Result<(), Stopped> {
+    fn follow(&mut self, judged: &Judged, cause: Cause, wait: impl FnOnce() -> Wait) -> Result<(), Stopped> {
         let budget = self.settings.budget.as_ref();
         match judged.verdict {
             Verdict::Success => {
@@ -133,7 +142,7 @@ impl<B: RepeatBody> Course<B> {
             Verdict::Stop => Err(Stopped::NotRetryable),
             Verdict::Retry | Verdict::RetryNotApplied => {
                 budget.inspect(|budget| budget.failed());
-                self.plan(judged.verdict, cause, wait)
+                self.plan(judged.verdict, cause, wait())
             }
         }
     }
@@ -185,6 +194,7 @@ impl<B: RepeatBody> Course<B> {
             stopped,
             outcome,
             failures,
+            retries: self.settings.max_attempts > 1,
         }
     }
 }

@@ -2,9 +2,13 @@
 
 use std::{error::Error, fmt};
 
+use http::Response;
 use tower::BoxError;
 
-use super::info::{Failure, Outcome, Record, RetryInfo, Stopped};
+use super::{
+    evidence,
+    info::{Failure, Outcome, Record, RetryInfo, Stopped},
+};
 
 /// A logical request that ended without a response.
 ///
@@ -55,6 +59,23 @@ impl RetryError {
     pub fn last_failure(&self) -> Option<&Failure> {
         let failures = || self.info.failures().iter().rev().map(super::FailedAttempt::failure);
         failures().find(|failure| !matches!(failure, Failure::Deadline)).or_else(|| failures().next())
+    }
+}
+
+impl RetryInfo {
+    /// What stands in an error or in one of its causes: for an error that a middleware around the `RetryLayer` has boxed.
+    #[must_use]
+    pub fn in_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        evidence::chain(error).find_map(|cause| cause.downcast_ref::<RetryError>().map(RetryError::info))
+    }
+
+    /// What was learned of a request that ended so; `None` if the first try's response needed no other.
+    #[must_use]
+    pub fn of<B>(ended: &Result<Response<B>, RetryError>) -> Option<&Self> {
+        match ended {
+            Ok(response) => response.extensions().get(),
+            Err(error) => Some(error.info()),
+        }
     }
 }
 

@@ -4,7 +4,11 @@ use std::{error::Error, io};
 
 use tower::load_shed::error::Overloaded;
 
-use super::error::AttemptTimeout;
+use super::{
+    error::{AttemptTimeout, RetryError},
+    hold::CutResponse,
+    info::Outcome,
+};
 
 #[cfg(test)]
 mod tests;
@@ -26,9 +30,15 @@ pub(super) enum Evidence {
 /// find the failures of other requests: a request body that is read from elsewhere fails with that client's
 /// "connection refused", and by then half of it has been written here.
 pub(super) fn surely_not_applied(failure: &(dyn Error + 'static)) -> bool {
-    // Only where it is the failure itself: deeper it may be that of a tunnel, or of the request's body.
+    // These only where they are the failure itself: deeper they may be that of a tunnel, or of the request's body.
     if let Some(error) = failure.downcast_ref::<io::Error>() {
         return error.kind() == io::ErrorKind::ConnectionRefused;
+    }
+    if let Some(error) = failure.downcast_ref::<RetryError>() {
+        return error.outcome() == Outcome::NotApplied;
+    }
+    if failure.is::<Overloaded>() {
+        return true;
     }
     chain(failure).map(evidence).find(|evidence| *evidence != Evidence::InItsSource) == Some(Evidence::NotApplied)
 }
@@ -42,11 +52,9 @@ fn evidence(error: &(dyn Error + 'static)) -> Evidence {
     if let known @ (Evidence::NotApplied | Evidence::Nothing) = super::hyper::evidence(error) {
         return known;
     }
-    if error.is::<Overloaded>() {
-        return Evidence::NotApplied;
-    }
-    // A transport's: what it wraps may be the failure of a tunnel or a proxy that had taken the request.
-    if error.is::<io::Error>() { Evidence::Nothing } else { Evidence::InItsSource }
+    // A transport's: what it wraps may be the failure of a tunnel or a proxy that had taken the request. A cut answer's:
+    // the head had come, and what cut the body may be the failure of another exchange.
+    if error.is::<io::Error>() || error.is::<CutResponse>() { Evidence::Nothing } else { Evidence::InItsSource }
 }
 
 /// Is it a timeout, somewhere in the chain? The server may still be at work then.

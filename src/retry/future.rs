@@ -59,7 +59,7 @@ pin_project! {
             #[pin]
             body: R,
             left: u64,
-            until: Option<Instant>,
+            until: Instant,
         },
         /// Waits; holds no permit of the service. Goes to `Readying`.
         Sleeping,
@@ -118,8 +118,8 @@ where
                     step.set(next);
                 }
                 StepProj::Draining { body, left, until } => {
-                    if poll_drained(body, left, cx).is_pending() {
-                        ready!(poll_until(timer.as_mut(), *until, cx));
+                    if poll_drained(body, left, *until, cx).is_pending() {
+                        ready!(poll_until(timer.as_mut(), Some(*until), cx));
                     }
                     step.set(Step::Sleeping);
                 }
@@ -157,9 +157,13 @@ impl<F, R: Body> Step<F, R> {
 }
 
 /// `Ready` when nothing more is to be read, or may be.
-fn poll_drained<R: Body>(mut body: Pin<&mut R>, left: &mut u64, cx: &mut Context<'_>) -> Poll<()> {
+fn poll_drained<R: Body>(mut body: Pin<&mut R>, left: &mut u64, until: Instant, cx: &mut Context<'_>) -> Poll<()> {
     while let Some(Ok(frame)) = ready!(body.as_mut().poll_frame(cx)) {
-        let read = frame.data_ref().map_or(0, |data| data.remaining() as u64);
+        // A body that always has a frame never lets the timer be asked; one without data counts, too.
+        if until <= Instant::now() {
+            break;
+        }
+        let read = frame.data_ref().map_or(0, |data| data.remaining() as u64).max(1);
         match left.checked_sub(read) {
             Some(rest) => *left = rest,
             None => break,

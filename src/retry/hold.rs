@@ -1,7 +1,6 @@
 //! Responses that are read whole before they count as answered.
 
 use std::{
-    collections::VecDeque,
     error::Error,
     fmt,
     future::Future,
@@ -9,8 +8,8 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::{Buf, Bytes};
-use http::{Request, Response, StatusCode, response};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use http::{HeaderMap, Request, Response, StatusCode, response};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tower::{BoxError, Layer, Service};
@@ -24,7 +23,7 @@ use tower::{BoxError, Layer, Service};
 ///
 /// ```
 /// # use bytes::Bytes;
-/// # use http::{Request, Response};
+/// # use http::{HeaderMap, Request, Response};
 /// # use http_body_util::Full;
 /// use tower::ServiceBuilder;
 /// use tower_idempotency::{RetryLayer, retry::HoldResponses};
@@ -55,11 +54,15 @@ pub struct Hold<S> {
 
 /// A response's body: what was read, then what was not.
 pub struct HeldBody<R> {
-    read: VecDeque<Frame<Bytes>>,
+    /// Joined, so that it takes no more than its bytes however they came.
+    read: BytesMut,
+    trailers: Option<HeaderMap>,
     rest: Option<Pin<Box<R>>>,
+    /// What it was cut by, where the head alone decides.
+    cut: Option<BoxError>,
 }
 
-/// A response ended before its body did. Its source is the body's error.
+/// A response below 400 ended before its body did. Its source is the body's error.
 #[derive(Debug)]
 pub struct CutResponse {
     status: StatusCode,
@@ -126,15 +129,25 @@ where
         if let Some(attempt) = this.attempt.as_mut().as_pin_mut() {
             let (head, body) = ready!(attempt.poll(cx)).map_err(Into::into)?.into_parts();
             this.attempt.set(None);
-            *this.reading = Some((head, HeldBody { read: VecDeque::new(), rest: Some(Box::pin(body)) }));
+            *this.reading = Some((head, HeldBody::unread(body)));
         }
         let (head, body) = this.reading.as_mut().expect("polled after its end");
         if let Err(source) = ready!(body.poll_read(this.left, cx)) {
             let status = head.status;
-            return Poll::Ready(Err(CutResponse { status, source }.into()));
+            // Of a failure the head decides, and what it asks for: a 422 is final, a `Retry-After` is a floor.
+            if status.as_u16() < 400 {
+                return Poll::Ready(Err(CutResponse { status, source }.into()));
+            }
+            (body.rest, body.cut) = (None, Some(source));
         }
         let (head, body) = this.reading.take().expect("just seen");
         Poll::Ready(Ok(Response::from_parts(head, body)))
+    }
+}
+
+impl<R> HeldBody<R> {
+    fn unread(body: R) -> Self {
+        Self { read: BytesMut::new(), trailers: None, rest: Some(Box::pin(body)), cut: None }
     }
 }
 
@@ -148,44 +161,63 @@ where
             if rest.size_hint().lower() > *left {
                 break;
             }
-            match ready!(rest.as_mut().poll_frame(cx)) {
-                Some(Ok(frame)) => {
-                    let frame = in_bytes(frame);
-                    let read = frame.data_ref().map_or(0, |data| data.len() as u64);
-                    self.read.push_back(frame);
-                    match left.checked_sub(read) {
-                        Some(still) => *left = still,
-                        None => break,
-                    }
-                }
+            let frame = match ready!(rest.as_mut().poll_frame(cx)) {
+                Some(Ok(frame)) => frame,
                 Some(Err(error)) => return Poll::Ready(Err(error.into())),
-                None => self.rest = None,
+                None => {
+                    self.rest = None;
+                    break;
+                }
+            };
+            // One without data counts, too: a body may have nothing else.
+            let mut read = 1;
+            match frame.into_data() {
+                Ok(data) => {
+                    read = read.max(data.remaining() as u64);
+                    self.read.put(data);
+                }
+                Err(frame) => self.trailers = frame.into_trailers().ok(),
+            }
+            match left.checked_sub(read) {
+                Some(still) => *left = still,
+                None => break,
             }
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<R: Body> Body for HeldBody<R> {
+impl<R: Body> Body for HeldBody<R>
+where
+    R::Error: Into<BoxError>,
+{
     type Data = Bytes;
-    type Error = R::Error;
+    type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, R::Error>>> {
-        if let Some(frame) = self.read.pop_front() {
-            return Poll::Ready(Some(Ok(frame)));
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if !self.read.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(self.read.split().freeze()))));
         }
-        let Some(rest) = &mut self.rest else { return Poll::Ready(None) };
-        rest.as_mut().poll_frame(cx).map_ok(in_bytes)
+        if let Some(trailers) = self.trailers.take() {
+            return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+        }
+        let Some(rest) = &mut self.rest else { return Poll::Ready(self.cut.take().map(Err)) };
+        rest.as_mut().poll_frame(cx).map_ok(in_bytes).map_err(Into::into)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.read.is_empty() && self.rest.as_ref().is_none_or(|rest| rest.is_end_stream())
+        let all_read = self.read.is_empty() && self.trailers.is_none() && self.cut.is_none();
+        all_read && self.rest.as_ref().is_none_or(|rest| rest.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
-        let read = self.read.iter().filter_map(Frame::data_ref).map(|data| data.len() as u64).sum::<u64>();
+        let read = self.read.len() as u64;
         let rest = self.rest.as_ref().map_or(SizeHint::with_exact(0), |rest| rest.size_hint());
         let mut size = SizeHint::new();
+        if self.cut.is_some() {
+            size.set_lower(read);
+            return size;
+        }
         size.set_lower(read.saturating_add(rest.lower()));
         if let Some(upper) = rest.upper().and_then(|upper| upper.checked_add(read)) {
             size.set_upper(upper);

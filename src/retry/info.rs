@@ -1,12 +1,11 @@
 //! What the caller learns: how often it was tried, why it was not tried again, and whether it was applied.
 
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use http::{Response, StatusCode};
 use tokio::time::Instant;
 use tower::BoxError;
 
-use super::{error::RetryError, evidence};
 use crate::{IdempotencyKey, key::IDEMPOTENCY_REPLAYED};
 
 /// What became of one logical request over all its attempts.
@@ -24,6 +23,8 @@ pub(super) struct Record {
     pub(super) stopped: Stopped,
     pub(super) outcome: Outcome,
     pub(super) failures: Vec<FailedAttempt>,
+    /// Whether its layer retries at all.
+    pub(super) retries: bool,
 }
 
 /// Whether the server did the work, as far as anybody can tell.
@@ -46,7 +47,8 @@ pub enum Stopped {
     /// The last failure is one that another attempt would not change: a 422, a marked replay, a server's
     /// `x-should-retry: false`.
     NotRetryable,
-    /// A second copy could do harm: it may have been applied, and has neither an idempotent method nor a key.
+    /// A second copy could do harm: the failure is no proof that nothing was done (a 429 is none either), and the
+    /// request has neither an idempotent method nor a key.
     NotRepeatable,
     /// The body can be sent only once.
     Body,
@@ -95,21 +97,6 @@ pub enum Failure {
 }
 
 impl RetryInfo {
-    /// What stands in an error or in one of its causes: for an error that a middleware around the `RetryLayer` has boxed.
-    #[must_use]
-    pub fn in_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
-        evidence::chain(error).find_map(|cause| cause.downcast_ref::<RetryError>().map(RetryError::info))
-    }
-
-    /// What was learned of a request that ended so; `None` if the first try's response needed no other.
-    #[must_use]
-    pub fn of<B>(ended: &Result<Response<B>, RetryError>) -> Option<&Self> {
-        match ended {
-            Ok(response) => response.extensions().get(),
-            Err(error) => Some(error.info()),
-        }
-    }
-
     /// The key that the request carried, whoever set it.
     #[must_use]
     pub fn key(&self) -> Option<&IdempotencyKey> {
@@ -146,6 +133,10 @@ impl RetryInfo {
         self.0.outcome
     }
 
+    pub(super) fn is_of_a_layer_that_retries(&self) -> bool {
+        self.0.retries
+    }
+
     /// The attempts that failed, in their order; without the response that the caller got.
     #[must_use]
     pub fn failures(&self) -> &[FailedAttempt] {
@@ -162,6 +153,7 @@ impl Record {
             elapsed: Duration::ZERO,
             stopped,
             outcome: Outcome::NotApplied,
+            retries: false,
             failures: vec![FailedAttempt { after: Duration::ZERO, took: Duration::ZERO, failure }],
         }
     }
@@ -175,7 +167,7 @@ impl From<Record> for RetryInfo {
 
 impl fmt::Debug for RetryInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Record { key, first_sent, attempts, elapsed, stopped, outcome, failures } = &*self.0;
+        let Record { key, first_sent, attempts, elapsed, stopped, outcome, failures, retries: _ } = &*self.0;
         f.debug_struct("RetryInfo")
             .field("key", key)
             .field("first_sent", first_sent)

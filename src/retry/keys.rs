@@ -44,14 +44,14 @@ impl Keys {
         if !insert && !request.headers().contains_key(&self.header) {
             return Ok(None);
         }
-        match request.headers_mut().entry(&self.header) {
+        match request.headers_mut().try_entry(&self.header)? {
             Entry::Occupied(set) => {
                 let mut lines = set.iter();
                 Ok(lines.next().filter(|_| lines.next().is_none()).cloned())
             }
             Entry::Vacant(free) => {
                 let value = self.write(&(self.generate)())?;
-                free.insert(value.clone());
+                free.try_insert(value.clone())?;
                 Ok(Some(value))
             }
         }

@@ -34,7 +34,9 @@ use crate::IdempotencyKey;
 /// **One retry in the whole stack**: attempts of layers and of hops multiply, five deep with three each are 243. Retry
 /// where the key is made, and switch the retries of what is below off. From the outside in: tracing, **retry**, limits
 /// on concurrency, load shedding, timeouts of one attempt, the client. What stands outside of it sees one request, what
-/// stands inside sees each attempt.
+/// stands inside sees each attempt. **The service inside makes one exchange for each call.** What makes several, a follower
+/// of redirects, polling, fetching a token, stands outside: the failure of its last exchange says nothing of the first,
+/// and a POST that was applied would be sent again.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct RetryLayer {
@@ -64,7 +66,7 @@ impl RetryLayer {
     }
 
     /// How long one attempt may take until the head of its response is there. Default: no limit. An attempt that ran
-    /// out of time may have been applied.
+    /// out of time may have been applied. The wait until the service is ready for it is bounded by the deadline alone.
     pub fn attempt_timeout(self, limit: Duration) -> Self {
         self.set(|settings| settings.attempt_timeout = Some(limit))
     }

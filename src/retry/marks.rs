@@ -5,6 +5,9 @@
 /// **For what the caller knows, never for what another party claims**: an annotation that a server or a model supplies
 /// (MCP's `idempotentHint`) is a hint from somebody who does not bear the harm.
 ///
+/// It stays on the request: a service that sends what it is given on, through a `RetryLayer` of its own, opens that one's
+/// gate too.
+///
 /// ```
 /// # use bytes::Bytes;
 /// # use http_body_util::Full;

@@ -13,8 +13,8 @@
 //!    [guarded method](RetryLayer::guarded_methods), before the first attempt, the same bytes on every attempt. A key
 //!    that the caller set is never touched. After its [lifetime](RetryLayer::key_lifetime) there is no further attempt,
 //!    and never a new key.
-//! 3. **What is retried**: errors of the transport, 408, 421 (once), 425, 429, 500, 502, 503, 504, unregistered 5xx, 413
-//!    with `Retry-After`, and 409 when keyed. Never 400, 422, 501, nor the 425 to a request
+//! 3. **What is retried**: errors of the transport, 408, 421 (once in all), 425, 429, 500, 502, 503, 504, unregistered 5xx, 413
+//!    with `Retry-After`, and 409 when keyed. Not 400, 422, 501, nor the 425 to a request
 //!    with an `Early-Data` field, which has to be passed back (RFC 8470 §5.2). A response marked
 //!    `Idempotency-Replayed: true` is final. `x-should-retry` and `Stripe-Should-Retry` override the status, but none of
 //!    the other rules.
@@ -38,8 +38,9 @@
 //!     the budget exact.
 //! 11. **What the caller learns**: [`RetryInfo`], in [`RetryError`] and, when a retry was made or refused, in the
 //!     response's extensions. Its [`Outcome`] covers all attempts: once one was maybe applied only a 2xx, a 3xx or a
-//!     marked replay settles it. A `RetryLayer` around this one sees it and does not multiply.
-//! 12. **One retry in the stack.** Attempts across layers and hops multiply; [`RetryLayer`] says where the one stands, and
+//!     marked replay settles it. A `RetryLayer` around this one sees it and does not multiply, unless
+//!     a timeout or [`HoldResponses`] between the two has thrown it away.
+//! 12. **One retry in the stack**, around a service that makes one exchange for each call. Attempts across layers and hops multiply; [`RetryLayer`] says where the one stands, and
 //!     the page of the reqwest adapter how to switch reqwest's own off.
 //!
 //! # Example

@@ -8,7 +8,7 @@ use super::{
     body::RepeatBody,
     budget::Cause,
     classify::Verdict,
-    course::{Course, Trouble},
+    course::{Course, Trouble, after},
     hints::Wait,
     info::Stopped,
 };
@@ -16,9 +16,6 @@ use super::{
 /// Above a floor that a server set, up to this part of the floor is added at random: those that were told the same time
 /// do not come back together.
 const SPREAD: f64 = 0.1;
-
-/// Longer than any wait: tokio's timers end there too.
-const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 impl<B: RepeatBody> Course<B> {
     /// Rule 1, then what a further attempt needs; the budget last, so that nothing is taken for a retry that is refused.
@@ -34,7 +31,7 @@ impl<B: RepeatBody> Course<B> {
         }
         let now = Instant::now();
         let delay = self.delay(wait)?;
-        let wakes = now.checked_add(delay).unwrap_or(now + FAR);
+        let wakes = after(now, delay);
         if let Some(stopped) = self.too_late(wakes) {
             return Err(stopped);
         }
@@ -73,7 +70,7 @@ impl<B: RepeatBody> Course<B> {
     }
 
     fn key_expires(&self) -> Option<Instant> {
-        self.key().and_then(|_| self.first_sent.checked_add(self.settings.keys.lifetime))
+        self.key().map(|_| after(self.first_sent, self.settings.keys.lifetime))
     }
 
     /// Rules 4 and 5.
