@@ -67,6 +67,13 @@ async fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     );
     println!("see that there is one:");
     println!("  curl -i {reports}");
+    if options.faults {
+        println!("lose the answer to the next report, once it is committed:");
+        println!(
+            r#"  curl -i http://{}/faults -H 'Content-Type: application/json' -d '{{"lose_response_after_commit":1}}'"#,
+            server.addr()?
+        );
+    }
     server.serve(stopped()).await?;
     println!("stopped");
     Ok(())

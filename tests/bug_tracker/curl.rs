@@ -94,6 +94,10 @@ fn a_report_that_is_none_is_400_and_the_corrected_one_may_come_under_the_same_ke
         r#"{"run_id":"r","module":"m","title":7,"steps":[]}"#,
         r#"{"run_id":"r","module":"m","title":"t","steps":"s"}"#,
         r#"["#,
+        r#"["r","m","t",[]]"#,
+        r#"[{"run_id":"r","module":"m","title":"t","steps":[]}]"#,
+        r#""run_id""#,
+        "",
         &titled("  "),
         &titled(&"é".repeat(81)),
     ];

@@ -7,6 +7,7 @@ pub mod bug_tracker;
 pub mod causes;
 pub mod clock;
 pub mod exchange;
+pub mod fault_matrix;
 pub mod faults;
 pub mod gate;
 pub mod handler;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::{
-    Router,
+    Router, middleware,
     routing::{get, post},
 };
 use deadpool_sqlite::Pool;
@@ -19,7 +19,11 @@ use tower_http::{
 use tower_idempotency::{IdempotencyLayer, SqliteStore, idempotency::Scope, key::IDEMPOTENCY_KEY, store::Fingerprint};
 use tracing::Level;
 
-use super::{problem, reports};
+use super::{
+    Implementation,
+    faults::{self, Faults},
+    key_split, naive, problem, reports,
+};
 
 /// What the handlers work with.
 #[derive(Clone, Debug)]
@@ -28,6 +32,25 @@ pub struct Tracker {
     pub pool: Pool,
     /// How long it takes to replay the reproduction steps of a report.
     pub delay: Duration,
+    /// What goes wrong; nothing, until it is set.
+    pub faults: Faults,
+}
+
+impl Tracker {
+    /// The slow part of filing a report, after the look-up of its key or the claim, and before the write.
+    pub(super) async fn replay_the_steps(&self) {
+        tokio::time::sleep(self.delay).await;
+        self.faults.before_the_write().await;
+    }
+}
+
+/// Whether clients may set faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultsPage {
+    /// `/faults` is there.
+    Open,
+    /// There is no such page.
+    Closed,
 }
 
 /// Each report needs a key, and JSON is the same request however it is spelled. There are no accounts here: all callers
@@ -39,8 +62,20 @@ pub fn idempotency(store: SqliteStore, lease: Duration) -> IdempotencyLayer<Sqli
 /// The longest time that a handler may take beside the replay of the steps.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The whole application.
+/// The whole application, with the crate's layer and without faults.
 pub fn app(idempotency: IdempotencyLayer<SqliteStore>, pool: Pool, delay: Duration) -> Router {
+    let tracker = Tracker { pool, delay, faults: Faults::default() };
+    app_of(Implementation::KeyAtomic, idempotency, tracker, FaultsPage::Closed)
+}
+
+/// The whole application.
+pub fn app_of(
+    implementation: Implementation,
+    idempotency: IdempotencyLayer<SqliteStore>,
+    tracker: Tracker,
+    faults_page: FaultsPage,
+) -> Router {
+    let (delay, faults) = (tracker.delay, tracker.faults.clone());
     let marker = idempotency.settings().replay_marker().cloned();
     let request_id = HeaderName::from_static("x-request-id");
     let cors = CorsLayer::new()
@@ -51,21 +86,37 @@ pub fn app(idempotency: IdempotencyLayer<SqliteStore>, pool: Pool, delay: Durati
     let trace = TraceLayer::new_for_http()
         .make_span_with(DefaultMakeSpan::new().level(Level::INFO))
         .on_response(DefaultOnResponse::new().level(Level::INFO));
-    Router::new()
-        .route("/reports", post(reports::submit).get(reports::list))
+    let submit = match implementation {
+        Implementation::Naive => post(naive::submit),
+        Implementation::KeySplit => post(key_split::submit),
+        Implementation::KeyAtomic => post(reports::submit),
+    };
+    let pages = Router::new()
+        .route("/reports", submit.get(reports::list))
         .route("/reports/{id}", get(reports::one))
-        .route("/idempotency", idempotency.status_route())
+        .with_state(tracker)
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, delay.saturating_add(TIMEOUT)));
+    let pages = match implementation {
+        Implementation::Naive | Implementation::KeySplit => pages,
+        Implementation::KeyAtomic => {
+            let status = idempotency.status_route();
+            pages.layer(idempotency).route("/idempotency", status)
+        }
+    };
+    let pages = match faults_page {
+        FaultsPage::Open => pages.merge(faults::routes(faults.clone())),
+        FaultsPage::Closed => pages,
+    };
+    // From the outside in: a replay comes from the idempotency layer, and passes through what stands before it here.
+    pages
         .fallback(problem::no_such_page)
-        .with_state(Tracker { pool, delay })
-        // From the outside in: a replay comes from the idempotency layer, and passes through what stands before it here.
         .layer(
             ServiceBuilder::new()
                 .layer(SetRequestIdLayer::new(request_id.clone(), MakeRequestUuid))
                 .layer(trace)
                 .layer(PropagateRequestIdLayer::new(request_id))
                 .layer(cors)
-                .layer(CompressionLayer::new())
-                .layer(idempotency)
-                .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, delay.saturating_add(TIMEOUT))),
+                .layer(CompressionLayer::new()),
         )
+        .layer(middleware::map_response_with_state(faults, faults::on_the_way_out))
 }

@@ -1,12 +1,19 @@
 //! The bug tracker: files bug reports, each once.
 //!
+//! [`Implementation`] chooses between the three servers of the article: [`naive`], [`key_split`], and the crate's layer.
 //! A request goes from [`server`] through the stack in [`app`] to the handlers in [`reports`], which keep their rows with
-//! [`table`]. What a request does wrong is a [`problem`].
+//! [`table`]. What a request does wrong is a [`problem`]; [`faults`] are what goes wrong with the server, when a client asks for it.
 
 pub mod app;
+pub mod faults;
+pub mod implementation;
+pub mod json;
+pub mod key_split;
+pub mod naive;
 pub mod problem;
 pub mod reports;
 pub mod server;
 pub mod table;
 
+pub use implementation::Implementation;
 pub use server::{Options, Server, StartError};

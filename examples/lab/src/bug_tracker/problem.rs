@@ -28,6 +28,18 @@ impl Problem {
         Self { status: StatusCode::UNSUPPORTED_MEDIA_TYPE, detail: detail.into() }
     }
 
+    /// 500: the fault that a client asked for.
+    pub fn crashed() -> Self {
+        let detail = "The server failed in the middle of this. Send it again with the same key.".into();
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, detail }
+    }
+
+    /// 500: another request has registered this key meanwhile.
+    pub fn key_taken() -> Self {
+        let detail = "Another request registered this key first. Send it again with the same key.".into();
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, detail }
+    }
+
     /// 503: something that may pass. The cause goes into the log.
     pub fn unavailable(cause: &dyn std::error::Error) -> Self {
         let source = cause.source().map(tracing::field::display);

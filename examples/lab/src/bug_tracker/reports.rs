@@ -3,14 +3,13 @@
 use axum::{
     Json,
     extract::{FromRequest, Path, Request, State},
-    response::Response,
+    response::{IntoResponse, Response},
 };
-use bytes::Bytes;
 use http::{StatusCode, header};
 use serde::{Deserialize, Serialize};
 use tower_idempotency::{SqliteStore, idempotency::Claim};
 
-use super::{app::Tracker, problem::Problem, table};
+use super::{app::Tracker, json, problem::Problem, table};
 
 /// A report as a client files it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -51,14 +50,15 @@ pub async fn submit(
     report: NewReport,
 ) -> Result<Response, Problem> {
     // The slow part: no lock is held, and the layer renews the claim meanwhile.
-    tokio::time::sleep(tracker.delay).await;
-    claim
-        .commit(move |tx| {
-            let report_id = table::insert(tx, &report)?;
-            let location = [(header::LOCATION, format!("/reports/{report_id}"))];
-            Ok((StatusCode::CREATED, location, Json(ReportId { report_id })))
-        })
-        .await
+    tracker.replay_the_steps().await;
+    tracker.faults.crash()?;
+    claim.commit(move |tx| Ok(created(table::insert(tx, &report)?))).await
+}
+
+/// The answer to a report that is filed.
+pub(super) fn created(report_id: i64) -> Response {
+    let location = [(header::LOCATION, format!("/reports/{report_id}"))];
+    (StatusCode::CREATED, location, Json(ReportId { report_id })).into_response()
 }
 
 /// All reports, the oldest first.
@@ -74,20 +74,11 @@ pub async fn one(State(tracker): State<Tracker>, Path(id): Path<String>) -> Resu
     found.map(Json).ok_or_else(no_such_report)
 }
 
-/// Reads a report strictly: unknown, missing and doubled members, wrong types and other media types are refused.
 impl<S: Send + Sync> FromRequest<S> for NewReport {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let essence = media_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        if !essence.eq_ignore_ascii_case("application/json") {
-            return Err(Problem::unsupported_media_type("A report is sent as application/json."));
-        }
-        let body =
-            Bytes::from_request(request, state).await.map_err(|error| Problem::bad_request(error.to_string()))?;
-        let mut report: Self =
-            serde_json::from_slice(&body).map_err(|error| Problem::bad_request(format!("No report: {error}.")))?;
+        let mut report: Self = json::read_object(request, state).await?;
         report.title = report.title.trim().to_owned();
         match report.title.chars().count() {
             1..=80 => Ok(report),

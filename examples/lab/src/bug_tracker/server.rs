@@ -11,7 +11,12 @@ use std::{
 use tokio::net::TcpListener;
 use tower_idempotency::{IdempotencyLayer, SqliteStore};
 
-use super::{app, table};
+use super::{
+    Implementation,
+    app::{self, FaultsPage, Tracker},
+    faults::Faults,
+    table,
+};
 
 /// The command line of the bug tracker.
 #[derive(Clone, Debug, clap::Parser)]
@@ -32,6 +37,14 @@ pub struct Options {
     /// How long a repeat waits for a server that died
     #[arg(long, default_value = "10s", value_parser = lease)]
     pub lease: Duration,
+
+    /// What the server does with keys
+    #[arg(long, value_enum, default_value_t)]
+    pub implementation: Implementation,
+
+    /// Let clients set faults: POST /faults
+    #[arg(long)]
+    pub faults: bool,
 }
 
 fn lease(text: &str) -> Result<Duration, String> {
@@ -45,6 +58,7 @@ fn lease(text: &str) -> Result<Duration, String> {
 pub struct Server {
     listener: TcpListener,
     app: axum::Router,
+    faults: Faults,
     layer: IdempotencyLayer<SqliteStore>,
     db: PathBuf,
 }
@@ -70,7 +84,11 @@ impl Server {
             Err(source) => return Err(StartError::Database { db, source }),
         };
         let layer = app::idempotency(store, options.lease);
-        Ok(Self { listener, app: app::app(layer.clone(), pool, options.delay), layer, db })
+        let faults = Faults::default();
+        let tracker = Tracker { pool, delay: options.delay, faults: faults.clone() };
+        let page = if options.faults { FaultsPage::Open } else { FaultsPage::Closed };
+        let app = app::app_of(options.implementation, layer.clone(), tracker, page);
+        Ok(Self { listener, app, faults, layer, db })
     }
 
     /// The address it listens on.
@@ -81,6 +99,11 @@ impl Server {
     /// The file that holds reports and keys.
     pub fn db(&self) -> &Path {
         &self.db
+    }
+
+    /// Its faults.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// Serves until `stop`; then ends what is open, and waits for the reports whose clients have left.

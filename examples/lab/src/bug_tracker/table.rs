@@ -8,6 +8,7 @@ use tower::BoxError;
 use tower_idempotency::SqliteStore;
 
 use super::{
+    key_split,
     problem::Problem,
     reports::{NewReport, Report},
 };
@@ -41,9 +42,10 @@ pub async fn open(db: &Path) -> Result<(Pool, SqliteStore), BoxError> {
     Ok((pool, store))
 }
 
-/// Makes the table where it is missing.
+/// Makes the tables where they are missing.
 pub fn create(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(SCHEMA)
+    connection.execute_batch(SCHEMA)?;
+    key_split::create(connection)
 }
 
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {

@@ -64,6 +64,11 @@ impl Settings {
         Self { retry: self.retry.attempt_timeout(limit), ..self }
     }
 
+    /// After how many attempts the harness gives up. Default: 4.
+    pub fn max_attempts(self, attempts: u32) -> Self {
+        Self { retry: self.retry.max_attempts(attempts), ..self }
+    }
+
     /// Makes the waits between attempts repeatable. Default: a random seed.
     pub fn seed(self, seed: u64) -> Self {
         Self { retry: self.retry.seed(seed), ..self }

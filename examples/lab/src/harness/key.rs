@@ -1,5 +1,7 @@
 //! Where the key of a submission comes from.
 
+use std::fmt;
+
 use bytes::Bytes;
 use clap::ValueEnum;
 use http::Request;
@@ -36,6 +38,9 @@ pub struct ToolCall {
 }
 
 impl KeySource {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 4] = [Self::None, Self::PerAttempt, Self::ToolCall, Self::Business];
+
     /// The one key of all attempts, if there is one.
     pub fn key(self, report: &NewReport, call: &ToolCall) -> Option<IdempotencyKey> {
         match self {
@@ -47,6 +52,18 @@ impl KeySource {
                 Some(IdempotencyKey::from_content([&report.run_id, &report.module, &title]))
             }
         }
+    }
+}
+
+/// As the article names it.
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::None => "none",
+            Self::PerAttempt => "per_attempt",
+            Self::ToolCall => "tool_call",
+            Self::Business => "business",
+        })
     }
 }
 
