@@ -44,6 +44,7 @@ impl Tracker {
             db: Some(folder.path().join("bugs.db")),
             delay: Duration::ZERO,
             lease: Duration::from_secs(10),
+            client_timeout: Duration::from_secs(2),
             implementation: Implementation::KeyAtomic,
             faults: false,
         };

@@ -22,7 +22,9 @@ impl Office {
     pub(crate) fn open(args: [&[&str]; 2]) -> Self {
         let folder = TempDir::new().unwrap();
         let db = in_folder(folder.path(), "bugs.db");
-        let trackers = args.map(|args| BugTracker::start([&["--db", &db], args].concat()));
+        // Shorter than the leases here.
+        let of_both = ["--db", &db, "--client-timeout", "500ms"];
+        let trackers = args.map(|args| BugTracker::start([&of_both, args].concat()));
         Self { folder, trackers }
     }
 

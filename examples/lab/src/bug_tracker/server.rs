@@ -45,6 +45,10 @@ pub struct Options {
     /// Let clients set faults: POST /faults
     #[arg(long)]
     pub faults: bool,
+
+    /// How long a client waits for an answer before it sends the report again; the lease has to be longer
+    #[arg(long, default_value = "2s", value_parser = humantime::parse_duration)]
+    pub client_timeout: Duration,
 }
 
 fn lease(text: &str) -> Result<Duration, String> {
@@ -66,6 +70,11 @@ pub struct Server {
 impl Server {
     /// Opens the database and listens.
     pub async fn start(options: &Options) -> Result<Self, StartError> {
+        let Options { lease, client_timeout, .. } = *options;
+        // The repeat of a client that gave up would take over a report whose server had only paused for that long.
+        if lease <= client_timeout {
+            return Err(StartError::LeaseTooShort { lease, client_timeout });
+        }
         let listener = TcpListener::bind(options.addr)
             .await
             .map_err(|source| StartError::Listen { addr: options.addr, source })?;
@@ -117,6 +126,13 @@ impl Server {
 /// Why a bug tracker could not start.
 #[derive(Debug)]
 pub enum StartError {
+    /// The lease lapses before the client of a report gives up.
+    LeaseTooShort {
+        /// How long a claim lasts unless it is renewed.
+        lease: Duration,
+        /// How long a client waits.
+        client_timeout: Duration,
+    },
     /// The database could not be used.
     Database {
         /// Its file.
@@ -138,6 +154,15 @@ pub enum StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::LeaseTooShort { lease, client_timeout } => {
+                let (lease, client_timeout) =
+                    (humantime::format_duration(*lease), humantime::format_duration(*client_timeout));
+                write!(
+                    f,
+                    "a lease of {lease} is not longer than the {client_timeout} that a client waits: make --lease \
+                     longer, or --client-timeout shorter if the clients do not wait that long"
+                )
+            }
             Self::Database { db, .. } => write!(f, "cannot use the database {}", db.display()),
             Self::TemporaryFolder(_) => f.write_str("cannot make a temporary folder for the database"),
             Self::Listen { addr, .. } => write!(f, "cannot listen on {addr} (--addr chooses another address)"),
@@ -148,6 +173,7 @@ impl fmt::Display for StartError {
 impl Error for StartError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            Self::LeaseTooShort { .. } => None,
             Self::Database { source, .. } => Some(&**source),
             Self::TemporaryFolder(source) | Self::Listen { source, .. } => Some(source),
         }

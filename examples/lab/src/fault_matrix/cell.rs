@@ -65,6 +65,7 @@ fn options(row: Row, db: &Path) -> Options {
         db: Some(db.to_owned()),
         delay: Duration::ZERO,
         lease: Duration::from_secs(10),
+        client_timeout: Duration::from_secs(2),
         implementation: row.implementation,
         faults: false,
     }
