@@ -1,7 +1,8 @@
 //! A bug tracker that files each report once, on SQLite.
 //!
 //! `cargo run --example bug_tracker`, then the lines that it prints. `cargo run --example bug_tracker -- submit` files a
-//! report as the harness of an agent does; `submit --help` says what can be set.
+//! report as the harness of an agent does; `notifications` is a second service, and `deliver` tells it of each report.
+//! `--help` behind each says what can be set.
 
 use std::{
     error::Error,
@@ -11,9 +12,10 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use lab::{
-    bug_tracker::{Options, Server},
+    bug_tracker::{Options, Server, outbox::Deliver},
     causes::with_causes,
     harness::Submit,
+    notifications,
 };
 use tracing_subscriber::EnvFilter;
 
@@ -30,6 +32,8 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     Submit(Submit),
+    Deliver(Deliver),
+    Notifications(notifications::Options),
 }
 
 #[tokio::main]
@@ -38,14 +42,20 @@ async fn main() -> ExitCode {
     tracing_subscriber::fmt().with_env_filter(log).with_writer(stderr).with_ansi(stderr().is_terminal()).init();
     let CommandLine { command, serve: options } = CommandLine::parse();
     match command {
-        None => match serve(&options).await {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("error: {}", with_causes(&*error));
-                ExitCode::FAILURE
-            }
-        },
+        None => ended(serve(&options).await),
         Some(Command::Submit(submit)) => file_a_report(&submit).await,
+        Some(Command::Deliver(deliver)) => ended(deliver_notifications(&deliver).await),
+        Some(Command::Notifications(options)) => ended(keep_notifications(&options).await),
+    }
+}
+
+fn ended(result: Result<(), Box<dyn Error>>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", with_causes(&*error));
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -54,6 +64,21 @@ async fn file_a_report(submit: &Submit) -> ExitCode {
     let submission = submit.submit().await;
     println!("{}", submit.render(&submission));
     if submission.is_error() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// It may end at any point: what is not recorded is sent again, and recognised.
+async fn deliver_notifications(deliver: &Deliver) -> Result<(), Box<dyn Error>> {
+    tokio::select! {
+        ended = deliver.run() => Ok(ended?),
+        () = asked_to_stop() => Ok(()),
+    }
+}
+
+async fn keep_notifications(options: &notifications::Options) -> Result<(), Box<dyn Error>> {
+    let server = notifications::server::Server::start(options).await?;
+    println!("listening on http://{}", server.addr()?);
+    println!("notifications are kept in {}", options.db.display());
+    Ok(server.serve(stopped()).await?)
 }
 
 async fn serve(options: &Options) -> Result<(), Box<dyn Error>> {

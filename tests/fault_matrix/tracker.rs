@@ -45,6 +45,7 @@ impl Tracker {
             delay: Duration::ZERO,
             lease: Duration::from_secs(10),
             client_timeout: Duration::from_secs(2),
+            notify_url: None,
             implementation: Implementation::KeyAtomic,
             faults: false,
         };

@@ -16,6 +16,7 @@ pub mod harness;
 pub mod hesitant;
 pub mod naive;
 pub mod naive_layer;
+pub mod notifications;
 pub mod panics;
 pub mod problem;
 pub mod process;

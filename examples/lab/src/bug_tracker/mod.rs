@@ -3,6 +3,7 @@
 //! [`Implementation`] chooses between the three servers of the article: [`naive`], [`key_split`], and the crate's layer.
 //! A request goes from [`server`] through the stack in [`app`] to the handlers in [`reports`], which keep their rows with
 //! [`table`]. What a request does wrong is a [`problem`]; [`faults`] are what goes wrong with the server, when a client asks for it.
+//! The [`outbox`] tells a second service of each report.
 
 pub mod app;
 pub mod faults;
@@ -10,6 +11,7 @@ pub mod implementation;
 pub mod json;
 pub mod key_split;
 pub mod naive;
+pub mod outbox;
 pub mod problem;
 pub mod reports;
 pub mod server;

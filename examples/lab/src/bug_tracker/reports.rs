@@ -9,7 +9,7 @@ use http::{StatusCode, header};
 use serde::{Deserialize, Serialize};
 use tower_idempotency::{SqliteStore, idempotency::Claim};
 
-use super::{app::Tracker, json, problem::Problem, table};
+use super::{app::Tracker, json, outbox, problem::Problem, table};
 
 /// A report as a client files it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -43,7 +43,8 @@ pub struct ReportId {
     pub report_id: i64,
 }
 
-/// Files a report: replays its steps, then commits the row together with "this key is done".
+/// Files a report: replays its steps, then commits the row together with its notification in the outbox and "this
+/// key is done".
 pub async fn submit(
     State(tracker): State<Tracker>,
     claim: Claim<SqliteStore>,
@@ -52,7 +53,14 @@ pub async fn submit(
     // The slow part: no lock is held, and the layer renews the claim meanwhile.
     tracker.replay_the_steps().await;
     tracker.faults.crash()?;
-    claim.commit(move |tx| Ok(created(table::insert(tx, &report)?))).await
+    let notify = claim.child_key("notify");
+    claim
+        .commit(move |tx| {
+            let report_id = table::insert(tx, &report)?;
+            outbox::table::add(tx, &notify, report_id, &report)?;
+            Ok(created(report_id))
+        })
+        .await
 }
 
 /// The answer to a report that is filed.

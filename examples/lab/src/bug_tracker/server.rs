@@ -8,13 +8,16 @@ use std::{
     time::Duration,
 };
 
+use http::Uri;
 use tokio::net::TcpListener;
+use tokio_util::task::AbortOnDropHandle;
 use tower_idempotency::{IdempotencyLayer, SqliteStore};
 
 use super::{
     Implementation,
     app::{self, FaultsPage, Tracker},
     faults::Faults,
+    outbox::{self, RowKey, Sender, Until, Worker},
     table,
 };
 
@@ -49,6 +52,10 @@ pub struct Options {
     /// How long a client waits for an answer before it sends the report again; the lease has to be longer
     #[arg(long, default_value = "2s", value_parser = humantime::parse_duration)]
     pub client_timeout: Duration,
+
+    /// Where to POST a notification of each report [default: nowhere; they wait in the database]
+    #[arg(long, value_parser = outbox::sender::notify_url)]
+    pub notify_url: Option<Uri>,
 }
 
 fn lease(text: &str) -> Result<Duration, String> {
@@ -64,6 +71,7 @@ pub struct Server {
     app: axum::Router,
     faults: Faults,
     layer: IdempotencyLayer<SqliteStore>,
+    worker: Option<Worker>,
     db: PathBuf,
 }
 
@@ -94,10 +102,12 @@ impl Server {
         };
         let layer = app::idempotency(store, options.lease);
         let faults = Faults::default();
+        let notify = |url: &Uri| Worker::new(pool.clone(), Sender::new(url.clone(), RowKey::Sent));
+        let worker = options.notify_url.as_ref().map(notify);
         let tracker = Tracker { pool, delay: options.delay, faults: faults.clone() };
         let page = if options.faults { FaultsPage::Open } else { FaultsPage::Closed };
         let app = app::app_of(options.implementation, layer.clone(), tracker, page);
-        Ok(Self { listener, app, faults, layer, db })
+        Ok(Self { listener, app, faults, layer, worker, db })
     }
 
     /// The address it listens on.
@@ -117,6 +127,7 @@ impl Server {
 
     /// Serves until `stop`; then ends what is open, and waits for the reports whose clients have left.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let _delivering = self.worker.map(|worker| AbortOnDropHandle::new(tokio::spawn(worker.run(Until::Dropped))));
         axum::serve(self.listener, self.app).with_graceful_shutdown(stop).await?;
         self.layer.drained().await;
         Ok(())

@@ -8,7 +8,7 @@ use tower::BoxError;
 use tower_idempotency::SqliteStore;
 
 use super::{
-    key_split,
+    key_split, outbox,
     problem::Problem,
     reports::{NewReport, Report},
 };
@@ -45,7 +45,8 @@ pub async fn open(db: &Path) -> Result<(Pool, SqliteStore), BoxError> {
 /// Makes the tables where they are missing.
 pub fn create(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(SCHEMA)?;
-    key_split::create(connection)
+    key_split::create(connection)?;
+    outbox::table::create(connection)
 }
 
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {

@@ -66,6 +66,7 @@ fn options(row: Row, db: &Path) -> Options {
         delay: Duration::ZERO,
         lease: Duration::from_secs(10),
         client_timeout: Duration::from_secs(2),
+        notify_url: None,
         implementation: row.implementation,
         faults: false,
     }
