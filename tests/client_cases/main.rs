@@ -16,6 +16,7 @@ mod stacks;
 use std::time::Duration;
 
 use http::Response;
+use lab::clock::{millis, secs};
 use tower_idempotency::{
     RetryLayer,
     retry::{Backoff, RetryInfo},
@@ -34,12 +35,4 @@ fn waiting(wait: Duration) -> RetryLayer {
 /// What the layer wrote on a response.
 fn told<R>(response: &Response<R>) -> &RetryInfo {
     response.extensions().get().expect("a retry was made or refused")
-}
-
-const fn secs(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-const fn millis(millis: u64) -> Duration {
-    Duration::from_millis(millis)
 }

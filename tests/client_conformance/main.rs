@@ -17,10 +17,9 @@ mod keys;
 mod overrides;
 mod statuses;
 
-use std::time::Duration;
-
 use http::{HeaderName, Method, Response};
 use lab::{
+    clock::{millis, secs},
     exchange::{HeldRequest, post, post_without_key},
     scripted::Step,
 };
@@ -72,12 +71,4 @@ fn ambiguous() -> Vec<Step> {
 /// What the layer wrote on a response.
 fn told<R>(response: &Response<R>) -> &RetryInfo {
     response.extensions().get().expect("a retry was made or refused")
-}
-
-const fn secs(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-const fn millis(millis: u64) -> Duration {
-    Duration::from_millis(millis)
 }

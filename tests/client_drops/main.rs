@@ -21,13 +21,13 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
 use http_body_util::Full;
-use lab::scripted::{Scripted, ScriptedBody};
+use lab::{
+    driven::{Driven, polled},
+    scripted::{Scripted, ScriptedBody},
+};
 use tokio::{runtime::Handle, time::advance};
 use tower::{BoxError, Service, ServiceExt};
 use tower_idempotency::retry::RepeatBody;
-
-/// A future that is driven by hand.
-type Driven<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// One request that was sent, and what it may leave behind.
 struct UnderWay {
@@ -98,23 +98,6 @@ async fn dropped_at_each_poll(begin: impl AsyncFn() -> UnderWay) -> Vec<Dropped>
         }
     }
     all
-}
-
-/// Polls a future so many times, each when it has woken, and leaves it there: `None` if it is not ready by then.
-async fn polled<T>(future: &mut Driven<T>, polls: usize) -> Option<T> {
-    let mut left = polls;
-    std::future::poll_fn(|cx: &mut Context<'_>| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
 }
 
 /// Sends a request through a service, when that is ready.

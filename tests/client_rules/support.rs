@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{Method, Request, Response};
 use http_body_util::Full;
+pub(crate) use lab::clock::{hours, millis, pass, secs};
 use lab::{
     clock::comes,
     exchange::HeldRequest,
@@ -70,21 +71,4 @@ pub(crate) fn stopped<R>(ended: &Result<Response<R>, RetryError>) -> Stopped {
 /// The status of the response; 0 if there is none.
 pub(crate) fn status<R, E>(ended: &Result<Response<R>, E>) -> u16 {
     ended.as_ref().map_or(0, |response| response.status().as_u16())
-}
-
-pub(crate) fn hours(hours: u64) -> Duration {
-    secs(hours * 60 * 60)
-}
-
-pub(crate) fn secs(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-pub(crate) fn millis(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
-}
-
-/// Lets the paused clock go on by this much, timer by timer.
-pub(crate) async fn pass(time: Duration) {
-    tokio::time::sleep(time).await;
 }

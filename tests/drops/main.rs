@@ -10,27 +10,4 @@ mod runtimes;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll},
-};
-
-/// A future that is driven by hand.
-type Driven<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// Polls a future so many times, each when it has woken, and leaves it there: `None` if it is not ready by then.
-async fn polled<T>(future: &mut Driven<T>, polls: usize) -> Option<T> {
-    let mut left = polls;
-    std::future::poll_fn(|cx: &mut Context<'_>| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
-}
+use lab::driven::{Driven, polled};

@@ -1,10 +1,11 @@
 //! What the tests of the rules share.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
+pub(crate) use lab::clock::{millis, pass, secs};
 use lab::{body::ScriptedBody, exchange::post, gate::GatedStore, handler::Handler};
 use tokio::sync::Semaphore;
 use tower::{Service, ServiceExt};
@@ -34,19 +35,6 @@ pub(crate) fn filed(key: &str) -> ScopedKey {
 /// A gate that is shut: each permit that is added lets one pass.
 pub(crate) fn gate() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(0))
-}
-
-pub(crate) fn secs(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-pub(crate) fn millis(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
-}
-
-/// Lets the paused clock go on by this much, timer by timer.
-pub(crate) async fn pass(time: Duration) {
-    tokio::time::sleep(time).await;
 }
 
 /// As [`post`], with any body.

@@ -1,4 +1,4 @@
-//! A paused clock that runs until something has happened.
+//! Times, and a paused clock that runs until something has happened.
 
 use std::time::Duration;
 
@@ -19,4 +19,24 @@ pub async fn until(condition: impl Fn() -> bool) {
         }
     };
     timeout(Duration::from_secs(60 * 60), holds).await.expect("the condition never held");
+}
+
+/// Lets the paused clock go on by this much, timer by timer.
+pub async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// So many milliseconds.
+pub const fn millis(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+/// So many seconds.
+pub const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// So many hours.
+pub const fn hours(hours: u64) -> Duration {
+    secs(hours * 60 * 60)
 }

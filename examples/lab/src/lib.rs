@@ -6,6 +6,7 @@ pub mod body;
 pub mod bug_tracker;
 pub mod causes;
 pub mod clock;
+pub mod driven;
 pub mod exchange;
 pub mod fault_matrix;
 pub mod faults;
