@@ -12,7 +12,7 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use lab::{
-    bug_tracker::{Options, Server, outbox::Deliver},
+    bug_tracker::{Implementation, Options, Server, outbox::Deliver},
     causes::with_causes,
     harness::Submit,
     notifications,
@@ -90,7 +90,10 @@ async fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     println!(
         r#"  curl -i {reports} -H 'Idempotency-Key: "run-042:toolu_01"' -H 'Content-Type: application/json' -d '{{"run_id":"run-042","module":"cart","title":"Total is wrong","steps":["add two items"]}}'"#
     );
-    println!("see that there is one:");
+    match options.implementation {
+        Implementation::KeyAtomic => println!("see that there is one:"),
+        Implementation::Naive | Implementation::KeySplit => println!("see how many there are:"),
+    }
     println!("  curl -i {reports}");
     if options.faults {
         println!("lose the answer to the next report, once it is committed:");

@@ -5,14 +5,20 @@
 
 use std::{error::Error, process::ExitCode};
 
+use clap::Parser;
 use lab::retry_lab::{
     curl,
     report::{Table, Verdict},
     trial::{DELAY, Failure, LIMIT, PLAIN_POST, SAME_KEY},
 };
 
+/// Shows what a retry does after a timeout, without a key and with the same key.
+#[derive(Debug, Parser)]
+struct CommandLine;
+
 #[tokio::main]
 async fn main() -> ExitCode {
+    let CommandLine = CommandLine::parse();
     match run().await {
         Ok(Verdict::AsInTheArticle) => ExitCode::SUCCESS,
         Ok(Verdict::NotAsInTheArticle) => ExitCode::FAILURE,

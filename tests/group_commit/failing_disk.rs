@@ -21,7 +21,7 @@ fn v33_an_io_error_before_the_commit_is_unknown_and_releases_nothing() {
     const REPORT: &str = r#"{"run_id":"r","module":"m","title":"t","steps":[]}"#;
     let folder = tempfile::tempdir().unwrap();
     let db = in_folder(folder.path(), "bugs.db");
-    let tracker = OnAFailingDisk::start(&["--db", &db, "--delay", "2s", "--lease", "1s"]);
+    let tracker = OnAFailingDisk::start(&["--db", &db, "--delay", "2s", "--lease", "1s", "--client-timeout", "500ms"]);
     let submit = || {
         let key = "Idempotency-Key: a";
         Curl::run(["-H", key, "-H", "Content-Type: application/json", "-d", REPORT, &tracker.url("/reports")])

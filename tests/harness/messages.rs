@@ -56,8 +56,8 @@ async fn an_unknown_result_without_a_key_says_what_a_second_submission_would_be(
 
     let (text, is_error) = told(&tracker.submit(KeySource::None).await);
 
-    let begin = "Result unknown: the report may have been created. Query the reports before you submit it again: without \
-                 a key a second submission would be a second report. (Attempt 4, the last one, failed: client error";
+    let begin = "Result unknown: the report may have been created. Query the reports before you submit it again: under \
+                 another key, or none, a second submission would be a second report. (Attempt 4, the last one, failed: client error";
     assert!(text.starts_with(begin), "{text}");
     assert!(is_error);
     assert_eq!(tracker.reports().await, 4, "and this is what it cost");

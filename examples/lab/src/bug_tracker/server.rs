@@ -53,7 +53,7 @@ pub struct Options {
     #[arg(long, default_value = "2s", value_parser = humantime::parse_duration)]
     pub client_timeout: Duration,
 
-    /// Where to POST a notification of each report [default: nowhere; they wait in the database]
+    /// Where to POST a notification of each report [default: nowhere; those of key_atomic wait in the database]
     #[arg(long, value_parser = outbox::sender::notify_url)]
     pub notify_url: Option<Uri>,
 }
@@ -82,6 +82,9 @@ impl Server {
         // The repeat of a client that gave up would take over a report whose server had only paused for that long.
         if lease <= client_timeout {
             return Err(StartError::LeaseTooShort { lease, client_timeout });
+        }
+        if options.notify_url.is_some() && options.implementation != Implementation::KeyAtomic {
+            return Err(StartError::NoOutbox { implementation: options.implementation });
         }
         let listener = TcpListener::bind(options.addr)
             .await
@@ -144,6 +147,11 @@ pub enum StartError {
         /// How long a client waits.
         client_timeout: Duration,
     },
+    /// Notifications were asked for, and only `key_atomic` has an outbox.
+    NoOutbox {
+        /// The server that was asked for.
+        implementation: Implementation,
+    },
     /// The database could not be used.
     Database {
         /// Its file.
@@ -174,6 +182,9 @@ impl fmt::Display for StartError {
                      longer, or --client-timeout shorter if the clients do not wait that long"
                 )
             }
+            Self::NoOutbox { implementation } => {
+                write!(f, "{implementation} has no outbox: --notify-url goes with --implementation key_atomic")
+            }
             Self::Database { db, .. } => write!(f, "cannot use the database {}", db.display()),
             Self::TemporaryFolder(_) => f.write_str("cannot make a temporary folder for the database"),
             Self::Listen { addr, .. } => write!(f, "cannot listen on {addr} (--addr chooses another address)"),
@@ -184,7 +195,7 @@ impl fmt::Display for StartError {
 impl Error for StartError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::LeaseTooShort { .. } => None,
+            Self::LeaseTooShort { .. } | Self::NoOutbox { .. } => None,
             Self::Database { source, .. } => Some(&**source),
             Self::TemporaryFolder(source) | Self::Listen { source, .. } => Some(source),
         }

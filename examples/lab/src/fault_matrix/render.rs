@@ -24,6 +24,12 @@ impl fmt::Display for Table {
             }
             writeln!(f)?;
         }
+        let differences = self.differences();
+        if !differences.is_empty() {
+            f.write_str("\nNOT as in the article:")?;
+            return differences.iter().try_for_each(|difference| write!(f, "\n  {difference}"));
+        }
+        // Told of what was measured, which is what was expected.
         writeln!(f, "\nWhat each row does not stop:")?;
         for &Measured { row, .. } in &self.rows {
             writeln!(f, "  {row}")?;
@@ -42,14 +48,7 @@ impl fmt::Display for Table {
             let reason = |Change { scene, there, here, why }| (scene, format!("{there} -> {here}"), why);
             write_reasons(f, changes.into_iter().map(reason))?;
         }
-        writeln!(f)?;
-        match &*self.differences() {
-            [] => f.write_str("as in the article"),
-            differences => {
-                f.write_str("NOT as in the article:")?;
-                differences.iter().try_for_each(|difference| write!(f, "\n  {difference}"))
-            }
-        }
+        f.write_str("\nas in the article")
     }
 }
 

@@ -87,7 +87,7 @@ impl Submission {
             ),
             (FinalResult::Unknown { reason }, None) => format!(
                 "Result unknown: the report may have been created. Query the reports before you submit it again: \
-                 without a key a second submission would be a second report. ({reason})"
+                 under another key, or none, a second submission would be a second report. ({reason})"
             ),
             (FinalResult::NotApplied { reason }, _) => {
                 format!("Not submitted, no report was created: it may be submitted again. ({reason})")

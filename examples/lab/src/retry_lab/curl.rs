@@ -36,7 +36,8 @@ impl Post {
 
     /// Beside the `-s -i` of each [`Curl`].
     fn arguments(&self) -> Vec<String> {
-        let mut arguments = vec!["--max-time".into(), self.max_time.as_secs_f64().to_string()];
+        let time = self.max_time.as_secs_f64().to_string();
+        let mut arguments = ["--noproxy", "*", "--max-time", &time].map(str::to_owned).to_vec();
         let key = self.key.as_ref().map(|key| format!("Idempotency-Key: {key}"));
         for header in key.into_iter().chain(["Content-Type: application/json".into()]) {
             arguments.extend(["-H".into(), header]);

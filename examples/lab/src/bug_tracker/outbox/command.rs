@@ -1,6 +1,6 @@
 //! A worker in a process of its own.
 
-use std::{future, path::PathBuf};
+use std::{future, io, path::PathBuf};
 
 use futures_util::FutureExt;
 use http::Uri;
@@ -38,6 +38,11 @@ pub struct Deliver {
 impl Deliver {
     /// Delivers until nothing waits, or until it is dropped.
     pub async fn run(&self) -> Result<(), StartError> {
+        if !self.db.exists() {
+            // Opening would make it, and a typo would look like an empty outbox.
+            let source = io::Error::from(io::ErrorKind::NotFound).into();
+            return Err(StartError::Database { db: self.db.clone(), source });
+        }
         let (pool, _) = match table::open(&self.db).await {
             Ok(opened) => opened,
             Err(source) => return Err(StartError::Database { db: self.db.clone(), source }),
