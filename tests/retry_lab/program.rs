@@ -19,7 +19,7 @@ fn it_prints_what_was_run_and_the_table_of_the_article() {
 
     let printed = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(printed.matches("\n$ curl -s -i --max-time 0.05 ").count(), 2, "{printed}");
+    assert_eq!(printed.matches("\n$ curl -s -i --noproxy '*' --max-time 0.05 ").count(), 2, "{printed}");
     assert_eq!(printed.matches("\n  exit 28: ").count(), 2, "{printed}");
     let table = "
             jobs after the timeout  jobs after the retry  id returned
