@@ -10,7 +10,7 @@ use crate::{IdempotencyKey, key::IDEMPOTENCY_REPLAYED};
 
 /// What became of one logical request over all its attempts.
 ///
-/// Stands in [`RetryError`] and, when a retry was made or refused, in the response's extensions. A
+/// Stands in [`RetryError`](super::RetryError) and, when a retry was made or refused, in the response's extensions. A
 /// response without it came at the first try and needed no other. Cheap to clone.
 #[derive(Clone)]
 pub struct RetryInfo(Arc<Record>);
