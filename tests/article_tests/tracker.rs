@@ -9,6 +9,7 @@ use axum::{Json, Router, extract::State, response::Response, routing::post};
 use deadpool_sqlite::Pool;
 use http::StatusCode;
 use http_body_util::BodyExt;
+pub(crate) use lab::harness::sample::{call, report, titled};
 use lab::{
     app::Hold,
     bug_tracker::{
@@ -19,7 +20,7 @@ use lab::{
     },
     exchange::{self, Answer},
     faults::Faults,
-    harness::{Harness, KeySource, Settings, Submission, ToolCall},
+    harness::{Harness, KeySource, Settings, Submission},
     wire::Server,
 };
 use serde_json::json;
@@ -174,29 +175,10 @@ async fn submit(
         .await
 }
 
-pub(crate) fn report() -> NewReport {
-    let text = |text: &str| text.to_owned();
-    NewReport {
-        run_id: text("run-042"),
-        module: text("cart"),
-        title: text("Total is wrong"),
-        steps: vec![text("add two items")],
-    }
-}
-
-/// The report, under another title.
-pub(crate) fn titled(title: &str) -> NewReport {
-    NewReport { title: title.to_owned(), ..report() }
-}
-
 /// The report as it is filed.
 pub(crate) fn filed(id: i64) -> Report {
     let NewReport { run_id, module, title, steps } = report();
     Report { id, run_id, module, title, steps }
-}
-
-pub(crate) fn call(tool_use_id: &str) -> ToolCall {
-    ToolCall { run_id: "run-042".to_owned(), tool_use_id: tool_use_id.to_owned() }
 }
 
 /// How each attempt ended, and whether its answer was a stored one.

@@ -5,6 +5,7 @@ use std::{path::Path, time::Duration};
 use axum::{Json, Router, extract::State, routing::post};
 use deadpool_sqlite::Pool;
 use http::StatusCode;
+pub(crate) use lab::harness::sample::{call, report, titled};
 use lab::{
     bug_tracker::{
         app,
@@ -13,7 +14,7 @@ use lab::{
         table,
     },
     faults::Faults,
-    harness::{BaseUrl, FinalResult, Harness, KeySource, Settings, Submission, ToolCall},
+    harness::{BaseUrl, FinalResult, Harness, KeySource, Settings, Submission},
     wire::Server,
 };
 use tempfile::TempDir;
@@ -78,25 +79,6 @@ async fn file_unguarded(State(pool): State<Pool>, report: NewReport) -> Result<(
 
 fn database(folder: &Path) -> std::path::PathBuf {
     folder.join("bugs.db")
-}
-
-pub(crate) fn report() -> NewReport {
-    let text = |text: &str| text.to_owned();
-    NewReport {
-        run_id: text("run-042"),
-        module: text("cart"),
-        title: text("Total is wrong"),
-        steps: vec![text("add two items")],
-    }
-}
-
-/// The report, under another title.
-pub(crate) fn titled(title: &str) -> NewReport {
-    NewReport { title: title.to_owned(), ..report() }
-}
-
-pub(crate) fn call(tool_use_id: &str) -> ToolCall {
-    ToolCall { run_id: "run-042".to_owned(), tool_use_id: tool_use_id.to_owned() }
 }
 
 pub(crate) fn created(report_id: i64) -> FinalResult {

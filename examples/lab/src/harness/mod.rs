@@ -5,12 +5,13 @@
 //!
 //! [`client`] holds the stack, from the outside in: `RetryLayer`, a new key for each attempt where a [`key`] source wants
 //! that, the list of [`attempts`], responses read whole, hyper's client. The [`submission`] is what came of it;
-//! [`command`] does it from a terminal.
+//! [`command`] does it from a terminal. [`sample`] is a report to try it with.
 
 pub mod attempts;
 pub mod client;
 pub mod command;
 pub mod key;
+pub mod sample;
 pub mod submission;
 pub mod url;
 
