@@ -107,6 +107,9 @@ pub trait Fixture: Sized {
     /// may take. Less than a tenth of [`UNIT`](Self::UNIT).
     const TOLERANCE: Duration = Duration::ZERO;
 
+    /// Who deletes what is past its retention; [`Expiry::ByPurge`] by default.
+    const EXPIRY: Expiry = Expiry::ByPurge;
+
     /// A store without records that no other test sees: a new file, schema or prefix.
     fn fresh() -> impl Future<Output = Self>;
 
@@ -132,6 +135,25 @@ pub enum Time {
     Paused,
     /// The world's: a wait is a wait.
     Real,
+}
+
+/// Who deletes what is past its retention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// `purge`, which answers how many.
+    ByPurge,
+    /// The store by itself; `purge` answers 0. That memory is given back is for tests of your own.
+    ByItself,
+}
+
+impl Expiry {
+    /// What a purge answers that meets so many records past their retention.
+    fn purged(self, expired: u64) -> u64 {
+        match self {
+            Self::ByPurge => expired,
+            Self::ByItself => 0,
+        }
+    }
 }
 
 /// A store whose writes take one lock, which someone else can hold (rule 4).

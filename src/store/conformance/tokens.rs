@@ -42,7 +42,7 @@ pub(super) async fn rule_8_fences_rise_over_every_way_a_record_ends<F: Fixture>(
     rises("forgetting it finished", &acquire(store, &F::request("k")).await);
 
     fixture.advance(F::LEASE + F::RETENTION).await;
-    assert_eq!(store.purge(100).await.unwrap(), 1);
+    assert_eq!(store.purge(100).await.unwrap(), F::EXPIRY.purged(1));
     rises("a purge of the last record", &acquire(store, &F::request("k")).await);
 
     rises("a claim of another key", &acquire(store, &F::request("another")).await);
