@@ -27,6 +27,8 @@
 //! | `hyper` | no | [`RetryLayer`] knows what the errors of hyper's client prove |
 //! | `reqwest` | no | `retry::reqwest`: a reqwest client as a service of `http::Request` |
 //! | `sqlite` | yes | `SqliteStore` and `Claim::commit` |
+//! | `redis` | no | `RedisStore`: records in Redis or Valkey, without `Claim::commit` |
+//! | `redis-cluster` | no | `RedisStore` on a Cluster |
 //! | `axum` | yes | `Claim` as an extractor, the status route, the original path of nested routers |
 //! | `conformance` | no | `store::conformance`: the suite that every store must pass, for a store of yours too |
 //! | `metrics` | no | counters and histograms through the `metrics` facade |
@@ -50,6 +52,8 @@ pub use idempotency::IdempotencyLayer;
 pub use key::IdempotencyKey;
 #[cfg(feature = "retry")]
 pub use retry::RetryLayer;
+#[cfg(feature = "redis")]
+pub use store::redis::RedisStore;
 #[cfg(feature = "sqlite")]
 pub use store::sqlite::SqliteStore;
 #[cfg(feature = "idempotency")]

@@ -30,6 +30,8 @@ mod clock;
 pub mod conformance;
 mod fingerprint;
 mod memory;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod response;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
@@ -75,6 +77,6 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn forget(&self, key: &ScopedKey) -> impl Future<Output = Result<Held, StoreError>> + Send;
 
     /// Deletes at most `batch` records past their retention and answers how many. A record with a live lease is
-    /// never past its retention (rule 2).
+    /// never past its retention (rule 2). A store whose records go by themselves answers 0.
     fn purge(&self, batch: u32) -> impl Future<Output = Result<u64, StoreError>> + Send;
 }

@@ -91,6 +91,12 @@ impl Token {
         Self { key, fence, holder: Uuid::new_v4() }
     }
 
+    /// A token for a claim whose holder was drawn before it was granted.
+    #[cfg(feature = "redis")]
+    pub(super) fn held_by(key: ScopedKey, fence: u64, holder: Uuid) -> Self {
+        Self { key, fence, holder }
+    }
+
     /// Whose key, and which.
     #[must_use]
     pub fn key(&self) -> &ScopedKey {

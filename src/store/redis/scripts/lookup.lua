@@ -1,0 +1,2 @@
+-- ARGV: fingerprint.
+return judge(read(), ARGV[1])
