@@ -6,6 +6,8 @@
 mod lying;
 mod memory;
 mod naive;
+#[cfg(feature = "redis")]
+mod redis;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod wrong;

@@ -24,6 +24,7 @@ pub mod problem;
 pub mod process;
 pub mod retry_lab;
 pub mod scripted;
+pub mod servers;
 pub mod terminal;
 pub mod untouched;
 pub mod wire;

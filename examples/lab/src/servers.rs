@@ -1,0 +1,3 @@
+//! Database servers of a test's own: in a temporary folder, on a free port, gone with the test.
+
+pub mod redis;
