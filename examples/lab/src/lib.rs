@@ -20,6 +20,7 @@ pub mod naive;
 pub mod naive_layer;
 pub mod notifications;
 pub mod panics;
+pub mod plot;
 pub mod problem;
 pub mod process;
 pub mod retry_lab;
