@@ -19,6 +19,7 @@ pub mod hesitant;
 pub mod naive;
 pub mod naive_layer;
 pub mod notifications;
+pub mod overload;
 pub mod panics;
 pub mod plot;
 pub mod problem;
