@@ -85,6 +85,7 @@ async fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     let server = Server::start(options).await?;
     let reports = format!("http://{}/reports", server.addr()?);
     println!("listening on http://{}", server.addr()?);
+    println!("open http://{}/ in a browser", server.addr()?);
     println!("reports and keys are kept in {}", server.db().display());
     println!("file a report, twice with the same key:");
     println!(

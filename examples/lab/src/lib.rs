@@ -16,6 +16,7 @@ pub mod handler;
 pub mod harness;
 pub mod herd;
 pub mod hesitant;
+pub mod lab_page;
 pub mod naive;
 pub mod naive_layer;
 pub mod notifications;

@@ -22,6 +22,7 @@ use tracing::Level;
 use super::{
     Implementation,
     faults::{self, Faults},
+    filed::{self, Filed},
     key_split, naive, problem, reports,
 };
 
@@ -34,6 +35,8 @@ pub struct Tracker {
     pub delay: Duration,
     /// What goes wrong; nothing, until it is set.
     pub faults: Faults,
+    /// Who is told of reports.
+    pub filed: Filed,
 }
 
 impl Tracker {
@@ -62,20 +65,21 @@ pub fn idempotency(store: SqliteStore, lease: Duration) -> IdempotencyLayer<Sqli
 /// The longest time that a handler may take beside the replay of the steps.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The whole application, with the crate's layer and without faults.
+/// The whole application, with the crate's layer, without faults and without further pages.
 pub fn app(idempotency: IdempotencyLayer<SqliteStore>, pool: Pool, delay: Duration) -> Router {
-    let tracker = Tracker { pool, delay, faults: Faults::default() };
-    app_of(Implementation::KeyAtomic, idempotency, tracker, FaultsPage::Closed)
+    let tracker = Tracker { pool, delay, faults: Faults::default(), filed: Filed::default() };
+    app_of(Implementation::KeyAtomic, idempotency, tracker, FaultsPage::Closed, Router::new())
 }
 
-/// The whole application.
+/// The whole application, with these further pages.
 pub fn app_of(
     implementation: Implementation,
     idempotency: IdempotencyLayer<SqliteStore>,
     tracker: Tracker,
     faults_page: FaultsPage,
+    further: Router,
 ) -> Router {
-    let (delay, faults) = (tracker.delay, tracker.faults.clone());
+    let (delay, faults, filed) = (tracker.delay, tracker.faults.clone(), tracker.filed.clone());
     let marker = idempotency.settings().replay_marker().cloned();
     let request_id = HeaderName::from_static("x-request-id");
     let cors = CorsLayer::new()
@@ -95,6 +99,7 @@ pub fn app_of(
         .route("/reports", submit.get(reports::list))
         .route("/reports/{id}", get(reports::one))
         .with_state(tracker)
+        .layer(middleware::map_response_with_state(filed, filed::tell))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, delay.saturating_add(TIMEOUT)));
     let pages = match implementation {
         Implementation::Naive | Implementation::KeySplit => pages,
@@ -104,8 +109,11 @@ pub fn app_of(
         }
     };
     let pages = match faults_page {
-        FaultsPage::Open => pages.merge(faults::routes(faults.clone())),
-        FaultsPage::Closed => pages,
+        FaultsPage::Open => {
+            let pages = pages.merge(faults::routes(faults.clone())).merge(further);
+            pages.layer(middleware::from_fn(faults::one_request_a_connection))
+        }
+        FaultsPage::Closed => pages.merge(further),
     };
     // From the outside in: a replay comes from the idempotency layer, and passes through what stands before it here.
     pages

@@ -12,11 +12,12 @@ use axum::{
     Json, Router,
     body::Body,
     extract::{FromRequest, Request, State},
+    middleware::Next,
     response::Response,
     routing::get,
 };
 use futures_util::stream;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tower_idempotency::key::IDEMPOTENCY_REPLAYED;
@@ -168,6 +169,18 @@ pub(super) async fn on_the_way_out(State(faults): State<Faults>, response: Respo
     if response.status() == StatusCode::CREATED && !is_replay && take_one(&mut set.counters.lose_response_after_commit)
     {
         return response.map(|_| fails_at_once());
+    }
+    response
+}
+
+/// A browser whose request gets no answer on a connection that has served another one sends it again by itself, a POST
+/// too, and nobody sees the loss. So none of its connections serves two.
+pub(super) async fn one_request_a_connection(request: Request, next: Next) -> Response {
+    let agent = request.headers().get(header::USER_AGENT);
+    let is_browser = agent.is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));
+    let mut response = next.run(request).await;
+    if is_browser {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }

@@ -3,10 +3,11 @@
 //! [`Implementation`] chooses between the three servers of the article: [`naive`], [`key_split`], and the crate's layer.
 //! A request goes from [`server`] through the stack in [`app`] to the handlers in [`reports`], which keep their rows with
 //! [`table`]. What a request does wrong is a [`problem`]; [`faults`] are what goes wrong with the server, when a client asks for it.
-//! The [`outbox`] tells a second service of each report.
+//! The [`outbox`] tells a second service of each report, [`filed`] the page of [`lab_page`](crate::lab_page).
 
 pub mod app;
 pub mod faults;
+pub mod filed;
 pub mod implementation;
 pub mod json;
 pub mod key_split;

@@ -40,6 +40,11 @@ impl Problem {
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, detail }
     }
 
+    /// 503: others are served now.
+    pub fn busy(detail: impl Into<String>) -> Self {
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, detail: detail.into() }
+    }
+
     /// 503: something that may pass. The cause goes into the log.
     pub fn unavailable(cause: &dyn std::error::Error) -> Self {
         let source = cause.source().map(tracing::field::display);

@@ -11,6 +11,9 @@ use tower_idempotency::{SqliteStore, idempotency::Claim};
 
 use super::{app::Tracker, json, outbox, problem::Problem, table};
 
+/// The most characters of a title.
+pub const LONGEST_TITLE: usize = 80;
+
 /// A report as a client files it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -89,8 +92,11 @@ impl<S: Send + Sync> FromRequest<S> for NewReport {
         let mut report: Self = json::read_object(request, state).await?;
         report.title = report.title.trim().to_owned();
         match report.title.chars().count() {
-            1..=80 => Ok(report),
-            length => Err(Problem::bad_request(format!("A title has 1 to 80 characters; this one has {length}."))),
+            1..=LONGEST_TITLE => Ok(report),
+            length => {
+                let detail = format!("A title has 1 to {LONGEST_TITLE} characters; this one has {length}.");
+                Err(Problem::bad_request(detail))
+            }
         }
     }
 }

@@ -17,8 +17,13 @@ use super::{
     Implementation,
     app::{self, FaultsPage, Tracker},
     faults::Faults,
+    filed::Filed,
     outbox::{self, RowKey, Sender, Until, Worker},
     table,
+};
+use crate::lab_page::{
+    Info, LabPage,
+    info::{self, Limits},
 };
 
 /// The command line of the bug tracker.
@@ -69,6 +74,7 @@ fn lease(text: &str) -> Result<Duration, String> {
 pub struct Server {
     listener: TcpListener,
     app: axum::Router,
+    page: LabPage,
     faults: Faults,
     layer: IdempotencyLayer<SqliteStore>,
     worker: Option<Worker>,
@@ -107,10 +113,12 @@ impl Server {
         let faults = Faults::default();
         let notify = |url: &Uri| Worker::new(pool.clone(), Sender::new(url.clone(), RowKey::Sent));
         let worker = options.notify_url.as_ref().map(notify);
-        let tracker = Tracker { pool, delay: options.delay, faults: faults.clone() };
-        let page = if options.faults { FaultsPage::Open } else { FaultsPage::Closed };
-        let app = app::app_of(options.implementation, layer.clone(), tracker, page);
-        Ok(Self { listener, app, faults, layer, worker, db })
+        let faults_page = if options.faults { FaultsPage::Open } else { FaultsPage::Closed };
+        let filed = Filed::default();
+        let page = LabPage::new(page_info(options, faults_page), pool.clone(), filed.clone());
+        let tracker = Tracker { pool, delay: options.delay, faults: faults.clone(), filed };
+        let app = app::app_of(options.implementation, layer.clone(), tracker, faults_page, page.routes());
+        Ok(Self { listener, app, page, faults, layer, worker, db })
     }
 
     /// The address it listens on.
@@ -131,10 +139,20 @@ impl Server {
     /// Serves until `stop`; then ends what is open, and waits for the reports whose clients have left.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
         let _delivering = self.worker.map(|worker| AbortOnDropHandle::new(tokio::spawn(worker.run(Until::Dropped))));
+        let page = self.page;
+        let stop = async move {
+            stop.await;
+            page.close();
+        };
         axum::serve(self.listener, self.app).with_graceful_shutdown(stop).await?;
         self.layer.drained().await;
         Ok(())
     }
+}
+
+fn page_info(options: &Options, faults: FaultsPage) -> Info {
+    let Options { implementation, delay, lease, client_timeout, .. } = *options;
+    Info { version: info::version(), implementation, faults, delay, lease, client_timeout, limits: Limits::ALL }
 }
 
 /// Why a bug tracker could not start.

@@ -83,6 +83,23 @@ pub fn all(connection: &Connection) -> rusqlite::Result<Vec<Report>> {
     query.query_map((), report)?.collect()
 }
 
+/// The newest reports, the newest first.
+pub fn latest(connection: &Connection, most: u32) -> rusqlite::Result<Vec<Report>> {
+    let mut query =
+        connection.prepare_cached("SELECT id, run_id, module, title, steps FROM reports ORDER BY id DESC LIMIT ?1")?;
+    query.query_map([most], report)?.collect()
+}
+
+/// How many reports there are.
+pub fn count(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("SELECT count(*) FROM reports")?.query_row((), |row| row.get(0))
+}
+
+/// The number of the newest report, if there is one.
+pub fn newest(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    connection.prepare_cached("SELECT max(id) FROM reports")?.query_row((), |row| row.get(0))
+}
+
 /// One report.
 pub fn find(connection: &Connection, id: i64) -> rusqlite::Result<Option<Report>> {
     let mut query = connection.prepare_cached("SELECT id, run_id, module, title, steps FROM reports WHERE id = ?1")?;

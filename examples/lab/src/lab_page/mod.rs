@@ -1,0 +1,18 @@
+//! The page that the bug tracker serves at `/`: reports as they are filed, and questions about them.
+//!
+//! Its files stand in `examples/bug_tracker/lab/` and are part of the program.
+//!
+//! 1. The page asks nobody but its own server, and its Content-Security-Policy says so.
+//! 2. `GET /lab/info` says what this server does, so that the page does not have to try.
+//! 3. `GET /lab/reports/events` sends the list of reports at once and after each change: those of this process at once,
+//!    those of other processes on the same file within a second.
+//! 4. So many may listen; one more is 503.
+//! 5. The list ends when the server is asked to stop: an open page does not hold it.
+
+pub mod assets;
+pub mod info;
+pub mod page;
+pub mod reports;
+
+pub use info::Info;
+pub use page::LabPage;
