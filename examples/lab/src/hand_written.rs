@@ -26,6 +26,7 @@ use crate::{
         reports::{NewReport, ReportId},
         table,
     },
+    watch::{Before, Event, Watch},
 };
 
 /// What step 3 does with the fence.
@@ -84,6 +85,7 @@ impl HandWritten {
 
 async fn submit(
     State((tracker, begun)): State<(HandWritten, Instant)>,
+    watch: Watch,
     headers: HeaderMap,
     report: NewReport,
 ) -> Result<Response, Problem> {
@@ -100,11 +102,22 @@ async fn submit(
         Claimed::Acquired { fence } => fence,
         Claimed::Answered(answer) => return Ok(answer.into_response()),
     };
+    // Each claim of a key goes one up, from 1.
+    watch.saw(Event::Claimed { fence: fence.unsigned_abs(), run: u32::try_from(fence).expect("not that many") });
+    watch.saw(Event::Working);
     if fence == 1 {
         hold.pass().await;
     }
-    let finished = table::read(&pool, move |connection| finish(connection, &key, fence, compare, &report));
-    Ok(finished.await?.into_response())
+    watch.hold(Before::Writing).await;
+    let watching = watch.clone();
+    let finished = table::read(&pool, move |connection| finish(connection, &key, fence, compare, &report, &watching));
+    let finished = finished.await?;
+    watch.saw(match (&finished, compare) {
+        (Answer::Filed { .. }, Fence::Compared) => Event::Committed,
+        (Answer::Filed { .. }, Fence::Ignored) => Event::CommittedUnfenced,
+        (Answer::Replayed { .. } | Answer::InFlight, _) => Event::FencedOut,
+    });
+    Ok(finished.into_response())
 }
 
 /// Step 1.
@@ -137,9 +150,11 @@ fn finish(
     fence: i64,
     compare: Fence,
     report: &NewReport,
+    watch: &Watch,
 ) -> rusqlite::Result<Answer> {
     let tx = Transaction::new_unchecked(connection, Immediate)?;
     let report_id = table::insert(&tx, report)?;
+    watch.saw(Event::ReportInserted { report_id });
     let finished = match compare {
         Fence::Compared => tx.execute(
             "UPDATE keys_by_hand SET report_id = ?1 WHERE key = ?2 AND report_id IS NULL AND fence = ?3",

@@ -30,5 +30,6 @@ pub mod scripted;
 pub mod servers;
 pub mod terminal;
 pub mod untouched;
+pub mod watch;
 pub mod wire;
 pub mod withheld;

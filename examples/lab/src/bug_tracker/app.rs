@@ -23,8 +23,11 @@ use super::{
     Implementation,
     faults::{self, Faults},
     filed::{self, Filed},
-    key_split, naive, problem, reports,
+    key_split, naive,
+    problem::{self, Problem},
+    reports,
 };
+use crate::watch::{Before, Event, Watch};
 
 /// What the handlers work with.
 #[derive(Clone, Debug)]
@@ -41,9 +44,16 @@ pub struct Tracker {
 
 impl Tracker {
     /// The slow part of filing a report, after the look-up of its key or the claim, and before the write.
-    pub(super) async fn replay_the_steps(&self) {
+    pub(super) async fn replay_the_steps(&self, watch: &Watch) {
+        watch.saw(Event::Working);
         tokio::time::sleep(self.delay).await;
         self.faults.before_the_write().await;
+        watch.hold(Before::Writing).await;
+    }
+
+    /// Where the server is weakest.
+    pub(super) fn crash(&self, watch: &Watch) -> Result<(), Problem> {
+        self.faults.crash().inspect_err(|_| watch.saw(Event::Crashed))
     }
 }
 

@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use tower_idempotency::key::IDEMPOTENCY_REPLAYED;
 
 use super::{json, problem::Problem};
+use crate::watch::door::Lost;
 
 /// How often each fault is still to strike. Zero: never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -168,7 +169,9 @@ pub(super) async fn on_the_way_out(State(faults): State<Faults>, response: Respo
     let is_replay = response.headers().get(IDEMPOTENCY_REPLAYED).is_some_and(|mark| mark == "true");
     if response.status() == StatusCode::CREATED && !is_replay && take_one(&mut set.counters.lose_response_after_commit)
     {
-        return response.map(|_| fails_at_once());
+        let mut lost = response.map(|_| fails_at_once());
+        lost.extensions_mut().insert(Lost);
+        return lost;
     }
     response
 }

@@ -17,26 +17,37 @@ use super::{
     reports::{NewReport, created},
     table,
 };
+use crate::watch::{Event, Found, Watch};
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS split_keys (key TEXT PRIMARY KEY, report_id INTEGER NOT NULL) STRICT";
 
 /// Looks the key up; files the report; registers the key.
 pub async fn submit(
     State(tracker): State<Tracker>,
+    watch: Watch,
     headers: HeaderMap,
     report: NewReport,
 ) -> Result<Response, Problem> {
     let key = key(&headers)?;
     let wanted = key.clone();
-    if let Some(report_id) = table::read(&tracker.pool, move |connection| find(connection, &wanted)).await? {
+    let found = table::read(&tracker.pool, move |connection| find(connection, &wanted)).await?;
+    watch.saw(Event::LookedUp { found: if found.is_some() { Found::Done } else { Found::Nothing } });
+    if let Some(report_id) = found {
         return Ok(replayed(report_id, "true"));
     }
-    tracker.replay_the_steps().await;
+    tracker.replay_the_steps(&watch).await;
     let report_id = table::read(&tracker.pool, move |connection| table::insert(connection, &report)).await?;
-    tracker.faults.crash()?;
+    watch.saw(Event::ReportCommitted { report_id });
+    tracker.crash(&watch)?;
     match table::read(&tracker.pool, move |connection| register(connection, &key, report_id)).await? {
-        Registered::Yes => Ok(replayed(report_id, "false")),
-        Registered::AnotherCameFirst => Err(Problem::key_taken()),
+        Registered::Yes => {
+            watch.saw(Event::KeyRegistered);
+            Ok(replayed(report_id, "false"))
+        }
+        Registered::AnotherCameFirst => {
+            watch.saw(Event::KeyTaken);
+            Err(Problem::key_taken())
+        }
     }
 }
 

@@ -8,11 +8,13 @@ use super::{
     reports::{NewReport, created},
     table,
 };
+use crate::watch::{Event, Watch};
 
 /// Files a report, whatever was filed before.
-pub async fn submit(State(tracker): State<Tracker>, report: NewReport) -> Result<Response, Problem> {
-    tracker.replay_the_steps().await;
+pub async fn submit(State(tracker): State<Tracker>, watch: Watch, report: NewReport) -> Result<Response, Problem> {
+    tracker.replay_the_steps(&watch).await;
     let report_id = table::read(&tracker.pool, move |connection| table::insert(connection, &report)).await?;
-    tracker.faults.crash()?;
+    watch.saw(Event::ReportCommitted { report_id });
+    tracker.crash(&watch)?;
     Ok(created(report_id))
 }

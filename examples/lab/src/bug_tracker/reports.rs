@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tower_idempotency::{SqliteStore, idempotency::Claim};
 
 use super::{app::Tracker, json, outbox, problem::Problem, table};
+use crate::watch::{Event, Watch};
 
 /// The most characters of a title.
 pub const LONGEST_TITLE: usize = 80;
@@ -50,20 +51,25 @@ pub struct ReportId {
 /// key is done".
 pub async fn submit(
     State(tracker): State<Tracker>,
+    watch: Watch,
     claim: Claim<SqliteStore>,
     report: NewReport,
 ) -> Result<Response, Problem> {
+    watch.saw(Event::Claimed { fence: claim.fence(), run: claim.attempt() });
     // The slow part: no lock is held, and the layer renews the claim meanwhile.
-    tracker.replay_the_steps().await;
-    tracker.faults.crash()?;
+    tracker.replay_the_steps(&watch).await;
+    tracker.crash(&watch)?;
+    let watching = watch.clone();
     let notify = claim.child_key("notify");
-    claim
+    let filed = claim
         .commit(move |tx| {
             let report_id = table::insert(tx, &report)?;
             outbox::table::add(tx, &notify, report_id, &report)?;
+            watching.saw(Event::ReportInserted { report_id });
             Ok(created(report_id))
         })
-        .await
+        .await;
+    filed.inspect(|_| watch.saw(Event::Committed))
 }
 
 /// The answer to a report that is filed.

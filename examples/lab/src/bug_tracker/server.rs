@@ -5,6 +5,7 @@ use std::{
     fmt, io,
     net::SocketAddr,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,9 +22,12 @@ use super::{
     outbox::{self, RowKey, Sender, Until, Worker},
     table,
 };
-use crate::lab_page::{
-    Info, LabPage,
-    info::{self, Limits},
+use crate::{
+    lab_page::{
+        Info, LabPage,
+        info::{self, Limits},
+    },
+    watch::{Witness, door},
 };
 
 /// The command line of the bug tracker.
@@ -134,6 +138,12 @@ impl Server {
     /// Its faults.
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// The same before a witness, who sees each request and what the handlers do with it.
+    #[must_use]
+    pub fn watched(self, witness: Arc<dyn Witness>) -> Self {
+        Self { app: door::watched(self.app, witness), ..self }
     }
 
     /// Serves until `stop`; then ends what is open, and waits for the reports whose clients have left.

@@ -18,7 +18,12 @@ use tower_idempotency::{
     retry::Repeat,
 };
 
-use crate::causes::with_causes;
+use super::ToolCall;
+use crate::{
+    bug_tracker::reports::NewReport,
+    causes::with_causes,
+    watch::{Before, Event, Watch},
+};
 
 /// One attempt that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -63,6 +68,9 @@ pub enum AttemptEnd {
 pub(super) struct Attempts {
     begun: Instant,
     list: Arc<Mutex<Vec<Attempt>>>,
+    watch: Watch,
+    title: String,
+    tool_use_id: String,
 }
 
 /// Enters each attempt into the list that its request carries.
@@ -75,8 +83,9 @@ pub(super) struct Listing<S> {
 }
 
 impl Attempts {
-    pub(super) fn new() -> Self {
-        Self { begun: Instant::now(), list: Arc::default() }
+    pub(super) fn new(watch: Watch, report: &NewReport, call: &ToolCall) -> Self {
+        let (title, tool_use_id) = (report.title.clone(), call.tool_use_id.clone());
+        Self { begun: Instant::now(), list: Arc::default(), watch, title, tool_use_id }
     }
 
     pub(super) fn take(&self) -> Vec<Attempt> {
@@ -108,10 +117,15 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let mut under_way = UnderWay::begin(&request);
+        if let Some(name) = under_way.watch.name() {
+            name.write(request.headers_mut());
+        }
         let answer = self.inner.call(request);
         Box::pin(async move {
+            // Nothing is sent before that future is polled.
+            under_way.sending().await;
             let answer = answer.await;
             under_way.ended(&answer);
             answer
@@ -124,6 +138,7 @@ struct UnderWay {
     attempts: Attempts,
     attempt: Attempt,
     begun: Instant,
+    watch: Watch,
 }
 
 impl UnderWay {
@@ -138,7 +153,19 @@ impl UnderWay {
             after: begun - attempts.begun,
             took: Duration::ZERO,
         };
-        Self { attempts, attempt, begun }
+        let watch = attempts.watch.attempt(attempt.number);
+        Self { attempts, attempt, begun, watch }
+    }
+
+    async fn sending(&self) {
+        self.watch.hold(Before::Sending).await;
+        let before = self.attempts.list().last().map(|last| last.after + last.took);
+        if let Some(before) = before {
+            let wait = self.attempt.after.saturating_sub(before);
+            self.watch.saw(Event::Waited { wait_ms: wait.as_secs_f64() * 1000.0 });
+        }
+        let Attempts { title, tool_use_id, .. } = self.attempts.clone();
+        self.watch.saw(Event::Sent { key: self.attempt.key.clone(), tool_use_id, title });
     }
 
     fn ended<R>(&mut self, answer: &Result<Response<R>, BoxError>) {
@@ -146,8 +173,13 @@ impl UnderWay {
             Ok(answer) => {
                 self.attempt.end = AttemptEnd::Status { status: answer.status().as_u16() };
                 self.attempt.replayed = is_replay(answer.headers());
+                let (status, replayed) = (answer.status().as_u16(), self.attempt.replayed);
+                self.watch.saw(Event::Received { status, replayed });
             }
-            Err(error) => self.attempt.end = AttemptEnd::Transport { error: with_causes(&**error) },
+            Err(error) => {
+                self.attempt.end = AttemptEnd::Transport { error: with_causes(&**error) };
+                self.watch.saw(Event::NoAnswer);
+            }
         }
     }
 }

@@ -23,7 +23,10 @@ use super::{
     submission::{FinalResult, Submission},
     url::BaseUrl,
 };
-use crate::bug_tracker::reports::NewReport;
+use crate::{
+    bug_tracker::reports::NewReport,
+    watch::{Event, Told, Watch},
+};
 
 /// An answer is a few lines; one that is longer is not read.
 pub(super) const LONGEST_ANSWER: u64 = 64 << 10;
@@ -34,6 +37,7 @@ pub struct Harness {
     client: BoxCloneSyncService<Request<Full<Bytes>>, Response<HeldBody<Incoming>>, RetryError>,
     reports: Uri,
     key_source: KeySource,
+    watch: Watch,
 }
 
 /// How a harness tries.
@@ -91,19 +95,31 @@ impl Harness {
             .layer(ListAttempts)
             .layer(HoldResponses::up_to(LONGEST_ANSWER))
             .service(http);
-        Self { client: BoxCloneSyncService::new(client), reports: bug_tracker.reports(), key_source }
+        Self {
+            client: BoxCloneSyncService::new(client),
+            reports: bug_tracker.reports(),
+            key_source,
+            watch: Watch::nobody(),
+        }
+    }
+
+    /// The same before a witness. Each attempt then names itself in `x-request-id`.
+    #[must_use]
+    pub fn watched(self, watch: Watch) -> Self {
+        Self { watch, ..self }
     }
 
     /// Files a report for one call of the tool: one logical request, however many attempts it takes.
     pub async fn submit(&self, report: &NewReport, call: &ToolCall) -> Submission {
         let key = self.key_source.key(report, call);
-        let attempts = Attempts::new();
+        let attempts = Attempts::new(self.watch.clone(), report, call);
         let request = self.request(report, key.as_ref(), &attempts);
         let answer = self.client.clone().oneshot(request).await;
         let result = match answer {
             Ok(answer) => FinalResult::of_answer(answer).await,
             Err(error) => FinalResult::of_error(&error),
         };
+        self.watch.saw(Event::Ended(Told::from(&result)));
         let key = key.map(|key| key.to_string());
         Submission { key_source: self.key_source, key, attempts: attempts.take(), result }
     }
