@@ -28,6 +28,7 @@ pub mod process;
 pub mod retry_lab;
 pub mod scripted;
 pub mod servers;
+pub mod steps;
 pub mod terminal;
 pub mod untouched;
 pub mod watch;

@@ -1,4 +1,5 @@
-//! The page that the bug tracker serves at `/`: reports as they are filed, and questions about them.
+//! The page that the bug tracker serves at `/`: reports as they are filed, what becomes of
+//! them step by step, and questions about them.
 //!
 //! Its files stand in `examples/bug_tracker/lab/` and are part of the program.
 //!
@@ -8,11 +9,13 @@
 //!    those of other processes on the same file within a second.
 //! 4. So many may listen; one more is 503.
 //! 5. The list ends when the server is asked to stop: an open page does not hold it.
+//! 6. `GET /lab/steps` plays a fault and `GET /lab/matrix` all of them; a few at once, each within a time.
 
 pub mod assets;
 pub mod info;
 pub mod page;
 pub mod reports;
+pub mod steps;
 
 pub use info::Info;
 pub use page::LabPage;
