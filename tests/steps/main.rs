@@ -10,3 +10,4 @@ mod order;
 mod rows;
 mod sequences;
 mod server;
+mod texts;
