@@ -5,10 +5,12 @@ import { language, onLanguage, setLanguage, textOf } from "./language.js";
 import { texts as shared } from "./texts.js";
 import * as exercises from "./exercises.js";
 import * as reports from "./reports.js";
+import * as steps from "./steps.js";
 
 // In the order of the navigation. Each has its text `part_<name>` in texts.js.
 const PARTS = [
   ["reports", reports],
+  ["steps", steps],
   ["exercises", exercises],
 ];
 

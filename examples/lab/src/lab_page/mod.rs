@@ -1,5 +1,5 @@
-//! The page that the bug tracker serves at `/`: reports as they are filed, what becomes of
-//! them step by step, and questions about them.
+//! The page that the bug tracker serves at `/`: reports as they are filed, what becomes of them step by step, and questions
+//! about them.
 //!
 //! Its files stand in `examples/bug_tracker/lab/` and are part of the program.
 //!

@@ -7,7 +7,7 @@ use deadpool_sqlite::Pool;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{Info, assets, reports};
+use super::{Info, assets, reports, steps};
 use crate::bug_tracker::filed::Filed;
 
 /// How many may listen to the list of reports at the same time.
@@ -41,6 +41,7 @@ impl LabPage {
             .route("/lab/info", get(info))
             .route("/lab/reports/events", get(reports::events))
             .with_state(self.clone())
+            .merge(steps::routes())
             .merge(assets::routes())
     }
 }
