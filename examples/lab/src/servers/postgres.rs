@@ -1,0 +1,222 @@
+//! A Postgres of one's own, or the one that `TEST_POSTGRES_URL` names.
+
+use std::{
+    env,
+    fs::{self, File},
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    os::unix::{
+        fs::{MetadataExt, chown},
+        process::CommandExt,
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::OnceLock,
+    thread,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+
+/// Runs the server until its input ends: then the process that started it is gone, however it ended.
+const UNTIL_LEFT: &str = r#"
+"$0" "$@" &
+server=$!
+echo $server
+cat > /dev/null
+kill -QUIT $server; kill -CONT $server
+wait $server
+"#;
+
+/// The one server that the tests of a process share; started by the first that asks, and ended with the process.
+///
+/// # Panics
+///
+/// If Postgres is not installed, and `TEST_POSTGRES_URL` is not set.
+pub fn shared_url() -> String {
+    static SHARED: OnceLock<Postgres> = OnceLock::new();
+    match env::var("TEST_POSTGRES_URL") {
+        Ok(url) => url,
+        Err(_) => SHARED.get_or_init(Postgres::start).url(),
+    }
+}
+
+/// A server on a free port, with its files in a temporary folder. Ended when dropped, and with the process.
+#[derive(Debug)]
+pub struct Postgres {
+    running: Option<Running>,
+    port: u16,
+    account: Option<Account>,
+    folder: TempDir,
+}
+
+#[derive(Debug)]
+struct Running {
+    guard: Child,
+    pid: u32,
+}
+
+/// As whom the server runs: Postgres refuses root.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    user: u32,
+    group: u32,
+}
+
+impl Postgres {
+    /// Starts one, and returns when it answers.
+    ///
+    /// # Panics
+    ///
+    /// If Postgres is not installed, or does not start.
+    pub fn start() -> Self {
+        let folder = tempfile::Builder::new().prefix("pg").tempdir().expect("a temporary folder");
+        let account = Account::other_than_root();
+        if let Some(account) = account {
+            chown(folder.path(), Some(account.user), Some(account.group)).expect("root may");
+        }
+        let mut server = Self { running: None, port: free_port(), account, folder };
+        server.initialize();
+        server.run();
+        server
+    }
+
+    /// Where a client finds it, as the superuser.
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Ends it as a crash would (`pg_ctl stop -m immediate`): each connection breaks.
+    pub fn crash(&mut self) {
+        self.running = None;
+    }
+
+    /// Starts it again, on the same port and files.
+    pub fn restart(&mut self) {
+        self.crash();
+        self.run();
+    }
+
+    /// Every process of it stands still: what is asked is never answered, and no connection breaks.
+    pub fn pause(&self) {
+        self.signal("STOP");
+    }
+
+    /// It goes on.
+    pub fn resume(&self) {
+        self.signal("CONT");
+    }
+
+    fn initialize(&self) {
+        let mut initdb = self.command("initdb");
+        initdb.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"]);
+        let made = initdb.arg("--pgdata").arg(self.data()).output().expect("initdb starts");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+
+    fn run(&mut self) {
+        let mut guard = self.command("sh");
+        guard.arg("-c").arg(UNTIL_LEFT).arg(binary("postgres")).arg("-D").arg(self.data());
+        guard.arg("-k").arg(self.folder.path()).args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
+        guard.args(["-c", "max_connections=300", "-c", "max_prepared_transactions=10", "-c", "deadlock_timeout=100ms"]);
+        let log = File::create(self.folder.path().join("log")).expect("a file");
+        let mut guard = guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().expect("sh starts");
+        let mut pid = String::new();
+        BufReader::new(guard.stdout.take().expect("it is piped")).read_line(&mut pid).expect("it prints");
+        self.running = Some(Running { guard, pid: pid.trim().parse().expect("a pid") });
+        self.wait_until_it_answers();
+    }
+
+    fn wait_until_it_answers(&self) {
+        const PATIENCE: Duration = Duration::from_secs(60);
+        const PAUSE: Duration = Duration::from_millis(20);
+        let mut waited = Duration::ZERO;
+        loop {
+            let mut ask = self.command("pg_isready");
+            ask.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
+            if ask.status().expect("pg_isready starts").success() {
+                return;
+            }
+            let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            assert!(waited < PATIENCE, "postgres does not answer: {}", log());
+            thread::sleep(PAUSE);
+            waited += PAUSE;
+        }
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(if program == "sh" { program.into() } else { binary(program) });
+        command.current_dir(self.folder.path()).env("LC_ALL", "C");
+        if let Some(Account { user, group }) = self.account {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn signal(&self, signal: &str) {
+        let Some(Running { pid, .. }) = self.running else { return };
+        // The first one makes the others, so it stands still before they are counted.
+        let kill = |pid: u32| Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status();
+        assert!(kill(pid).expect("there is a kill").success());
+        for child in children_of(pid) {
+            // One that has ended meanwhile needs no signal.
+            let _ = kill(child);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        // It fails if it has ended already.
+        let _ = self.guard.wait();
+    }
+}
+
+impl Account {
+    fn other_than_root() -> Option<Self> {
+        let me = fs::metadata("/proc/self").expect("Linux").uid();
+        if me != 0 {
+            return None;
+        }
+        let known = fs::read_to_string("/etc/passwd").expect("a list of accounts");
+        let find = |name: &str| {
+            let line = known.lines().find(|line| line.split(':').next() == Some(name))?;
+            let mut fields = line.split(':').skip(2).map(str::parse);
+            Some(Self { user: fields.next()?.ok()?, group: fields.next()?.ok()? })
+        };
+        Some(find("postgres").or_else(|| find("nobody")).expect("an account other than root's"))
+    }
+}
+
+/// One of Postgres' programs.
+fn binary(name: &str) -> PathBuf {
+    let mut folders: Vec<PathBuf> = env::var_os("PATH").iter().flat_map(env::split_paths).collect();
+    if let Ok(versions) = fs::read_dir("/usr/lib/postgresql") {
+        // Debian keeps them apart from the others, for each version.
+        let mut versions: Vec<PathBuf> = versions.flatten().map(|version| version.path().join("bin")).collect();
+        versions.sort();
+        folders.extend(versions.into_iter().rev());
+    }
+    let found = folders.iter().map(|folder| folder.join(name)).find(|file| file.exists());
+    found.expect("no Postgres to test with: `apt-get install postgresql`, or set TEST_POSTGRES_URL")
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let children = Path::new("/proc").read_dir().expect("Linux").flatten().filter_map(|entry| {
+        let child: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name, in brackets, may hold anything.
+        let parent = stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse::<u32>().ok()?;
+        (parent == pid).then_some(child)
+    });
+    children.collect()
+}
