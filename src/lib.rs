@@ -27,6 +27,7 @@
 //! | `hyper` | no | [`RetryLayer`] knows what the errors of hyper's client prove |
 //! | `reqwest` | no | `retry::reqwest`: a reqwest client as a service of `http::Request` |
 //! | `sqlite` | yes | `SqliteStore` and `Claim::commit` |
+//! | `postgres` | no | `PostgresStore`, `Claim::begin` and `Claim::complete_in` |
 //! | `redis` | no | `RedisStore`: records in Redis or Valkey, without `Claim::commit` |
 //! | `redis-cluster` | no | `RedisStore` on a Cluster |
 //! | `axum` | yes | `Claim` as an extractor, the status route, the original path of nested routers |
@@ -52,6 +53,8 @@ pub use idempotency::IdempotencyLayer;
 pub use key::IdempotencyKey;
 #[cfg(feature = "retry")]
 pub use retry::RetryLayer;
+#[cfg(feature = "postgres")]
+pub use store::postgres::PostgresStore;
 #[cfg(feature = "redis")]
 pub use store::redis::RedisStore;
 #[cfg(feature = "sqlite")]

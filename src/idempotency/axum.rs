@@ -74,6 +74,24 @@ impl IntoResponse for CommitError {
     }
 }
 
+/// A response whose body is there as a whole, without waiting: a commit waits for nobody.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) fn in_memory(response: Response) -> Result<http::Response<bytes::Bytes>, CommitError> {
+    use futures_util::FutureExt as _;
+    use http_body::Body as _;
+    use http_body_util::BodyExt as _;
+
+    let (parts, body) = response.into_parts();
+    if body.size_hint().exact().is_none() {
+        return Err(CommitErrorKind::StreamingBody.into());
+    }
+    match body.collect().now_or_never() {
+        Some(Ok(body)) => Ok(http::Response::from_parts(parts, body.to_bytes())),
+        Some(Err(error)) => Err(CommitError::because(CommitErrorKind::StreamingBody, error)),
+        None => Err(CommitErrorKind::StreamingBody.into()),
+    }
+}
+
 impl<S: Store> IdempotencyLayer<S> {
     /// The status of a key as a route: [`answer_status`](Self::answer_status) for GET.
     ///

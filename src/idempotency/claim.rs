@@ -12,7 +12,10 @@ pub struct Claim<S> {
     held: Arc<Held<S>>,
 }
 
-#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only a store that commits reads all of it"))]
+#[cfg_attr(
+    not(any(feature = "sqlite", feature = "postgres")),
+    expect(dead_code, reason = "only a store that commits reads all of it")
+)]
 struct Held<S> {
     store: S,
     key: IdempotencyKey,
@@ -66,10 +69,15 @@ impl<S> Claim<S> {
 }
 
 /// What the `impl Claim<SomeStore>` of a concrete store builds its commit on.
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 impl<S> Claim<S> {
     pub(crate) fn begin_commit(&self) -> Result<super::Commit, super::CommitError> {
         self.held.commit.begin()
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn commit_state(&self) -> &CommitState {
+        &self.held.commit
     }
 
     pub(crate) fn store(&self) -> &S {

@@ -9,6 +9,13 @@
 //! ```
 //!
 //! When the handler has ended the layer awaits a commit under way and ends the state: nothing begins any more.
+//!
+//! A completion inside a transaction that is the application's is none of these steps: whether that commits, and when,
+//! nobody says. `Open ──▶ Joined`, from where only the record can tell; a further completion of that kind joins it, and
+//! one that finds another holder leads to `Passed`.
+//!
+//! Beside the phase stands whether a transaction was begun for the claim and then left: an answer of success on top of
+//! nothing.
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
@@ -17,6 +24,7 @@ use http::Response;
 use tokio::{sync::watch, time::Instant};
 
 use super::metrics;
+use crate::store::Outcome;
 
 /// Whether a commit may begin, is under way, or how it ended.
 #[derive(Clone, Debug)]
@@ -31,12 +39,24 @@ enum Phase {
     Passed,
     /// The store cannot say whether it committed.
     Unknown,
+    /// Completed in transactions of the application, one of which may commit.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgresStore joins a transaction"))]
+    Joined(Vec<Joined>),
 }
 
 #[derive(Debug)]
 struct State {
     phase: Phase,
+    /// A transaction was begun, and not rolled back on purpose.
+    begun: bool,
     ended: bool,
+}
+
+/// What the record holds, and the caller gets, if the transaction that it was written in commits.
+#[derive(Clone, Debug)]
+pub(crate) struct Joined {
+    pub(crate) response: Response<Bytes>,
+    pub(crate) outcome: Outcome,
 }
 
 /// Shared by the clones of one claim and the exchange that made it.
@@ -48,40 +68,33 @@ pub(crate) struct CommitState(Arc<watch::Sender<State>>);
 pub(crate) enum Ended {
     /// Nothing was committed: the handler's response counts.
     Open,
+    /// Nothing was committed, though a transaction was begun for it: the handler's response counts unless it says that
+    /// all went well.
+    Left,
     /// Whatever the handler says now, this is the answer.
     Committed(Response<Bytes>),
     /// Another holder has the key.
     Passed,
-    /// Only the record can say.
+    /// Only the record can say, and not now.
     Unknown,
+    /// Only the record can say: it holds one of these, or nothing was committed.
+    Joined(Vec<Joined>),
 }
 
 impl CommitState {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(State { phase: Phase::Open, ended: false })))
+        Self(Arc::new(watch::Sender::new(State { phase: Phase::Open, begun: false, ended: false })))
     }
 
     /// Open -> Committing.
     pub(crate) fn begin(&self) -> Result<Commit, CommitError> {
-        let mut refused = None;
-        self.0.send_if_modified(|state| {
-            refused = match state.phase {
-                Phase::Open if state.ended => Some(CommitErrorKind::Ended),
-                Phase::Open => None,
-                Phase::Committing => Some(CommitErrorKind::UnderWay),
-                Phase::Committed(_) => Some(CommitErrorKind::AlreadyCommitted),
-                Phase::Passed => Some(CommitErrorKind::Passed),
-                Phase::Unknown => Some(CommitErrorKind::Unknown),
-            };
-            if refused.is_none() {
-                state.phase = Phase::Committing;
-            }
-            refused.is_none()
-        });
-        match refused {
-            None => Ok(Commit { state: self.clone(), begun: Instant::now() }),
-            Some(kind) => Err(CommitError::from(kind)),
-        }
+        self.step(|phase| match phase {
+            Phase::Open => Ok(Phase::Committing),
+            // Which of the two would count?
+            Phase::Joined(_) => Err(CommitErrorKind::UnderWay),
+            phase => Err(refusal(phase)),
+        })?;
+        Ok(Commit { state: self.clone(), begun: Instant::now() })
     }
 
     /// Lets nothing begin any more, and waits for a commit under way, `limit` at most.
@@ -91,7 +104,9 @@ impl CommitState {
         let settled = changes.wait_for(|state| !matches!(state.phase, Phase::Committing));
         match tokio::time::timeout(limit, settled).await {
             Ok(Ok(state)) => match &state.phase {
+                Phase::Open if state.begun => Ended::Left,
                 Phase::Open => Ended::Open,
+                Phase::Joined(joined) => Ended::Joined(joined.clone()),
                 Phase::Committed(response) => Ended::Committed(response.clone()),
                 Phase::Passed => Ended::Passed,
                 Phase::Committing | Phase::Unknown => Ended::Unknown,
@@ -103,6 +118,71 @@ impl CommitState {
     /// Whether giving the key back could undo or repeat something: a commit is under way or has ended.
     pub(crate) fn forbids_release(&self) -> bool {
         !matches!(self.0.borrow().phase, Phase::Open)
+    }
+
+    fn step(&self, next: impl FnOnce(&mut Phase) -> Result<Phase, CommitErrorKind>) -> Result<(), CommitError> {
+        let mut stepped = Ok(());
+        self.0.send_if_modified(|state| {
+            let next = match state.phase {
+                Phase::Open | Phase::Joined(_) if state.ended => Err(CommitErrorKind::Ended),
+                _ => next(&mut state.phase),
+            };
+            stepped = next.map(|next| state.phase = next);
+            stepped.is_ok()
+        });
+        stepped.map_err(CommitError::from)
+    }
+}
+
+/// For a store whose transactions a handler holds in its hand.
+#[cfg(feature = "postgres")]
+impl CommitState {
+    /// A transaction is about to begin. Until it is rolled back on purpose, success is more than the handler can answer.
+    pub(crate) fn transaction_begins(&self) -> Result<(), CommitError> {
+        self.step(|phase| match phase {
+            Phase::Open => Ok(Phase::Open),
+            Phase::Joined(_) => Err(CommitErrorKind::UnderWay),
+            phase => Err(refusal(phase)),
+        })?;
+        self.0.send_modify(|state| state.begun = true);
+        Ok(())
+    }
+
+    /// On purpose.
+    pub(crate) fn transaction_rolled_back(&self) {
+        self.0.send_modify(|state| state.begun = false);
+    }
+
+    /// Open | Joined -> Joined, before the record is written: whoever is dropped meanwhile may have written it.
+    pub(crate) fn join(&self, joined: Joined) -> Result<(), CommitError> {
+        self.step(|phase| match phase {
+            Phase::Open => Ok(Phase::Joined(vec![joined])),
+            Phase::Joined(before) => {
+                let mut all = std::mem::take(before);
+                all.push(joined);
+                Ok(Phase::Joined(all))
+            }
+            phase => Err(refusal(phase)),
+        })
+    }
+
+    /// Joined -> Passed: another holder has the key, so no transaction with this claim's completion can commit.
+    pub(crate) fn joined_in_vain(&self) {
+        self.0.send_modify(|state| {
+            if matches!(state.phase, Phase::Joined(_)) {
+                state.phase = Phase::Passed;
+            }
+        });
+    }
+}
+
+/// Why nothing begins.
+fn refusal(phase: &Phase) -> CommitErrorKind {
+    match phase {
+        Phase::Open | Phase::Committing | Phase::Joined(_) => CommitErrorKind::UnderWay,
+        Phase::Committed(_) => CommitErrorKind::AlreadyCommitted,
+        Phase::Passed => CommitErrorKind::Passed,
+        Phase::Unknown => CommitErrorKind::Unknown,
     }
 }
 

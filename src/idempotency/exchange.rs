@@ -35,6 +35,7 @@ use acquire::{Granted, NotGranted};
 
 mod acquire;
 mod answer;
+mod joined;
 mod record;
 
 /// What an exchange answers, or the inner service's error.
@@ -138,8 +139,13 @@ impl<S: Store> Exchange<S> {
             parts.headers.remove(ACCEPT_ENCODING);
         }
         let ran = call(inner, Request::from_parts(parts, body), run_until).await;
-        match commit.end(settings.store_timeout).await {
+        let ended = match commit.end(settings.store_timeout).await {
+            Ended::Joined(joined) => self.ask_the_record(&joined, &request).await,
+            ended => ended,
+        };
+        match ended {
             Ended::Open => self.record(ran, lease, &request, run_until).await,
+            Ended::Left => self.record_unless_success(ran, lease, &request, run_until).await,
             Ended::Committed(response) => {
                 metrics::holder_seen(Seen::Executed, lease.token());
                 lease.leave_to_lapse();
@@ -151,7 +157,7 @@ impl<S: Store> Exchange<S> {
                 lease.leave_to_lapse();
                 Ok(self.answer_of_passed(&request).await.map(MaybeHeld::whole))
             }
-            Ended::Unknown => {
+            Ended::Unknown | Ended::Joined(_) => {
                 metrics::holder_seen(Seen::StoreError, lease.token());
                 tracing::error!(key = request.key.key(), "whether a commit happened is unknown; the record decides");
                 lease.leave_to_lapse();

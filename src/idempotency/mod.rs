@@ -109,7 +109,10 @@
 mod axum;
 mod body;
 mod claim;
-#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only a store that commits begins a commit"))]
+#[cfg_attr(
+    not(any(feature = "sqlite", feature = "postgres")),
+    expect(dead_code, reason = "only a store that commits begins a commit")
+)]
 mod commit;
 mod exchange;
 mod fingerprint;
@@ -126,10 +129,14 @@ mod service;
 mod settings;
 mod status;
 
+#[cfg(all(feature = "axum", any(feature = "sqlite", feature = "postgres")))]
+pub(crate) use self::axum::in_memory;
 pub use body::MaybeHeld;
 pub use claim::Claim;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) use commit::Commit;
+#[cfg(feature = "postgres")]
+pub(crate) use commit::Joined;
 pub use commit::{CommitError, CommitErrorKind};
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use commit::{CommitState, Ended};

@@ -135,7 +135,7 @@ impl Recorder {
     }
 
     /// What the record keeps of a committed response.
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn outcome(&self, response: &http::Response<Bytes>) -> Outcome {
         let (parts, _) = response.clone().into_parts();
         let closed = self.decided(&parts) == Some(Recording::CloseWithoutKeeping);

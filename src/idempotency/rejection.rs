@@ -65,6 +65,9 @@ pub enum RejectionKind {
     /// 503 with `Retry-After`: the work may have been committed. Ask for the key's status, then send it again, with the
     /// same key.
     OutcomeUnknown,
+    /// 500: the handler answered success and had left the transaction of its claim uncommitted. Nothing of that transaction
+    /// was written, and the key is free again; the handler has to be mended.
+    NothingCommitted,
 }
 
 impl Rejection {
@@ -114,7 +117,8 @@ impl Rejection {
             | RejectionKind::TakenOver
             | RejectionKind::StoreUnavailable
             | RejectionKind::RunTimedOut
-            | RejectionKind::OutcomeUnknown => {}
+            | RejectionKind::OutcomeUnknown
+            | RejectionKind::NothingCommitted => {}
         }
         let mut response = Response::new(Bytes::from(problem.to_string()));
         *response.status_mut() = self.status;
@@ -144,6 +148,7 @@ impl RejectionKind {
             Self::KeyReused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotReplayable { .. } => StatusCode::GONE,
             Self::StoreUnavailable | Self::RunTimedOut | Self::OutcomeUnknown => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NothingCommitted => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -163,6 +168,7 @@ impl RejectionKind {
             Self::StoreUnavailable => "StoreUnavailable",
             Self::RunTimedOut => "RunTimedOut",
             Self::OutcomeUnknown => "OutcomeUnknown",
+            Self::NothingCommitted => "NothingCommitted",
         }
     }
 
@@ -182,6 +188,7 @@ impl RejectionKind {
             Self::StoreUnavailable => "The store of idempotency keys is unavailable",
             Self::RunTimedOut => "The request ran for too long",
             Self::OutcomeUnknown => "The outcome of the request is unknown",
+            Self::NothingCommitted => "The work was not committed",
         }
     }
 
@@ -218,6 +225,7 @@ impl RejectionKind {
             Self::OutcomeUnknown => "The work may have been committed. Ask for the key's status, then send it again \
                                      with the same key."
                 .into(),
+            Self::NothingCommitted => "The server did not commit the work, and nothing of it was written.".into(),
         }
     }
 }

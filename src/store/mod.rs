@@ -30,6 +30,8 @@ mod clock;
 pub mod conformance;
 mod fingerprint;
 mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod response;
@@ -47,7 +49,7 @@ pub use types::{ClaimRequest, Claimed, Found, Held, Outcome, ScopedKey, Status, 
 /// A clone is another handle on the same records.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store of idempotency keys",
-    note = "use `MemoryStore`, `SqliteStore`, or implement `tower_idempotency::store::Store`"
+    note = "use `MemoryStore`, `SqliteStore`, `PostgresStore`, `RedisStore`, or implement `tower_idempotency::store::Store`"
 )]
 pub trait Store: Clone + Send + Sync + 'static {
     /// Asks to run the request under this key: grants a lease, or says why not (rule 2).

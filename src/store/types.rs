@@ -91,8 +91,8 @@ impl Token {
         Self { key, fence, holder: Uuid::new_v4() }
     }
 
-    /// A token for a claim whose holder was drawn before it was granted.
-    #[cfg(feature = "redis")]
+    /// A token for a claim whose holder was drawn before it was granted: a store sends it with its question.
+    #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(super) fn held_by(key: ScopedKey, fence: u64, holder: Uuid) -> Self {
         Self { key, fence, holder }
     }

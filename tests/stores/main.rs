@@ -6,6 +6,8 @@
 mod lying;
 mod memory;
 mod naive;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "sqlite")]

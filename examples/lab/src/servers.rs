@@ -1,4 +1,4 @@
-//! Database servers of the tests' own, from installed binaries: private, in a temporary folder, on a free port.
+//! Database servers of a test's own: in a temporary folder, on a free port, gone with the test.
 
 pub mod postgres;
 pub mod redis;

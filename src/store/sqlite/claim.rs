@@ -55,7 +55,9 @@ impl Claim<SqliteStore> {
         R: axum::response::IntoResponse,
         E: From<CommitError> + Send + 'static,
     {
-        let response = self.commit_response(move |tx| in_memory(work(tx)?.into_response()).map_err(E::from)).await?;
+        let response = self
+            .commit_response(move |tx| crate::idempotency::in_memory(work(tx)?.into_response()).map_err(E::from))
+            .await?;
         Ok(response.map(axum::body::Body::from))
     }
 
@@ -207,24 +209,6 @@ fn rolled_back<E>(verdict: Verdict<E>, ending: &Ending) -> Refusal<E> {
             CommitError::because(CommitErrorKind::RolledBack, Arc::clone(error)).into()
         }
         (_, Ending::Committed) => CommitError::from(CommitErrorKind::RolledBack).into(),
-    }
-}
-
-/// A response whose body is there as a whole, without waiting: the writer waits for nobody.
-#[cfg(feature = "axum")]
-fn in_memory(response: axum::response::Response) -> Result<Response<Bytes>, CommitError> {
-    use futures_util::FutureExt as _;
-    use http_body::Body as _;
-    use http_body_util::BodyExt as _;
-
-    let (parts, body) = response.into_parts();
-    if body.size_hint().exact().is_none() {
-        return Err(CommitErrorKind::StreamingBody.into());
-    }
-    match body.collect().now_or_never() {
-        Some(Ok(body)) => Ok(Response::from_parts(parts, body.to_bytes())),
-        Some(Err(error)) => Err(CommitError::because(CommitErrorKind::StreamingBody, error)),
-        None => Err(CommitErrorKind::StreamingBody.into()),
     }
 }
 

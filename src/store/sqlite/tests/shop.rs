@@ -98,6 +98,7 @@ impl Order {
             Ended::Committed(response) => format!("committed: {}", String::from_utf8_lossy(response.body())),
             Ended::Passed => "passed".to_owned(),
             Ended::Unknown => "unknown".to_owned(),
+            Ended::Left | Ended::Joined(_) => panic!("no closure holds a transaction"),
         }
     }
 }
