@@ -128,6 +128,45 @@ fn its_help_names_the_strategies_and_the_defaults() {
     }
 }
 
+#[test]
+fn it_draws_two_pictures_where_it_is_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let pictures = folder.path().join("new").join("pictures");
+    let few = ["--runs", "1", "--clients", "5,10", "--strategy", "none,full", "--json", "--svg"];
+
+    let (output, _) = json(&[&few[..], &[pictures.to_str().unwrap()]].concat());
+
+    assert!(output.status.success());
+    let drawn = String::from_utf8(output.stderr).unwrap();
+    for name in ["herd-calls-and-time.svg", "herd-arrivals.svg"] {
+        let file = pictures.join(name);
+        assert!(drawn.contains(&format!("drawn: {}", file.display())), "{drawn}");
+        let svg = std::fs::read_to_string(file).unwrap();
+        assert!(svg.starts_with("<svg") && svg.contains("none"), "{svg:.200}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named_and_it_exits_1() {
+    let (output, _) = herd(&["--runs", "1", "--clients", "5", "--strategy", "none", "--svg", "/dev/null/pictures"]);
+
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: /dev/null/pictures: "));
+}
+
+#[test]
+fn the_outage_is_a_command_of_its_own_and_is_drawn_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = "overload --workers 1 --before-s 10 --outage-s 5 --after-s 20 --queue 50 --svg";
+    let args: Vec<&str> = small.split(' ').chain([folder.path().to_str().unwrap()]).collect();
+
+    let (output, text) = herd(&args);
+
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("\nno retry "), "{text}");
+    assert!(folder.path().join("overload.svg").exists());
+}
+
 fn herd(args: &[&str]) -> (Output, String) {
     let output = Command::new(example("herd_simulator")).args(args).output().expect("it starts");
     let text = String::from_utf8(output.stdout.clone()).unwrap();

@@ -7,6 +7,13 @@ fn parse(arguments: &str) -> Result<Command, clap::Error> {
     Command::try_parse_from(["overload"].into_iter().chain(arguments.split_whitespace()))
 }
 
+/// What is printed, and how it compares.
+fn run(arguments: &str) -> (String, Verdict) {
+    let command = parse(arguments).unwrap();
+    let report = command.measure().unwrap();
+    (command.text(&report), report.verdict())
+}
+
 /// A server so small that a run takes no time.
 const SMALL: &str = "--workers 1 --before-s 10 --outage-s 5 --after-s 20 --queue 50";
 
@@ -66,13 +73,13 @@ fn what_makes_no_sense_is_refused() {
 
 #[test]
 fn what_would_run_for_minutes_is_refused() {
-    let refused = parse("--workers 1000 --service-ms 1").unwrap().run().unwrap_err();
+    let refused = parse("--workers 1000 --service-ms 1").unwrap().measure().unwrap_err();
     assert_eq!(refused.to_string(), "120000000 requests would come in, more than 1000000");
 }
 
 #[test]
 fn the_default_settings_show_what_they_are_to_show() {
-    let (text, verdict) = parse("--seed 5").unwrap().run().unwrap();
+    let (text, verdict) = run("--seed 5");
     assert_eq!(verdict, Verdict::AsExpected, "{text}");
     assert!(text.contains("not in 120 s"), "{text}");
     assert!(text.ends_with("as expected: down for good without a budget, and only then"), "{text}");
@@ -101,7 +108,7 @@ fn a_run_that_ends_otherwise_is_named() {
 
 #[test]
 fn other_settings_are_not_judged() {
-    let (text, verdict) = parse(SMALL).unwrap().run().unwrap();
+    let (text, verdict) = run(SMALL);
     assert_eq!(verdict, Verdict::NotJudged);
     assert!(text.ends_with("not the default settings: nothing is expected"), "{text}");
 }
@@ -109,14 +116,14 @@ fn other_settings_are_not_judged() {
 #[test]
 fn it_prints_the_same_bytes_again_as_text_and_as_json() {
     for format in ["", "--json"] {
-        let run = || parse(&format!("{SMALL} --sweep {format}")).unwrap().run().unwrap().0;
+        let run = || run(&format!("{SMALL} --sweep {format}")).0;
         assert_eq!(run(), run());
     }
 }
 
 #[test]
 fn its_json_has_each_second_of_each_run() {
-    let text = parse(&format!("{SMALL} --sweep --json")).unwrap().run().unwrap().0;
+    let (text, _) = run(&format!("{SMALL} --sweep --json"));
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let runs = json["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 4);

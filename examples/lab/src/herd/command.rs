@@ -11,7 +11,7 @@ use super::{
     simulate::Defect,
     size::{Clients, Runs},
     strategy::Strategy,
-    table::{Table, Verdict},
+    table::Table,
 };
 
 /// Simulates the herd of the article, and compares it with what the article says.
@@ -47,8 +47,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// Measures on all cores, and returns what to print. On a terminal a bar on stderr shows how far it is.
-    pub fn run(&self) -> (String, Verdict) {
+    /// Measures on all cores. On a terminal a bar on stderr shows how far it is.
+    pub fn measure(&self) -> Table {
         let grid = self.grid();
         let bar = bar(grid.total() as u64);
         let ControlFlow::Continue(table) = Table::measure::<Infallible>(grid, cores(), |_| {
@@ -56,8 +56,12 @@ impl Command {
             ControlFlow::Continue(())
         });
         bar.finish_and_clear();
-        let text = if self.json { format!("{:#}", table.to_json()) } else { table.to_string() };
-        (text, table.verdict())
+        table
+    }
+
+    /// What to print of it.
+    pub fn text(&self, table: &Table) -> String {
+        if self.json { format!("{:#}", table.to_json()) } else { table.to_string() }
     }
 
     fn grid(&self) -> Grid {

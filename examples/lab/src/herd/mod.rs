@@ -3,8 +3,8 @@
 //! A [`Herd`] is one run: [`simulate`] plays it, and the [`Outcome`] has each write that came to the server. Its clients are
 //! [`RetryLayer`](tower_idempotency::RetryLayer)s that wait as a [`Strategy`] says; the network and the row are inside of
 //! them, on a paused clock. A [`Grid`] is many runs of many cells, on so many threads; a [`Table`] has their means, and
-//! compares them with what is [`published`] by a [`statistic`]. [`render`] and [`json`] write it down, [`command`] does it
-//! from a terminal.
+//! compares them with what is [`published`] by a [`statistic`]. [`render`] and [`json`] write it down, [`pictures`] draws it,
+//! [`command`] does it from a terminal.
 //!
 //! The model, to the letter:
 //!
@@ -23,6 +23,7 @@ pub mod json;
 pub mod list;
 pub mod network;
 pub mod pace;
+pub mod pictures;
 pub mod published;
 pub mod render;
 mod row;

@@ -1,7 +1,7 @@
 //! The outage from a terminal.
 
 use super::{
-    report::{Report, Verdict},
+    report::Report,
     settings::{Settings, TooMany},
     sweep::Sweep,
 };
@@ -24,17 +24,6 @@ pub struct Command {
 }
 
 impl Command {
-    /// Plays it, and returns what to print.
-    ///
-    /// # Errors
-    ///
-    /// If too many requests would come in.
-    pub fn run(&self) -> Result<(String, Verdict), TooMany> {
-        let report = self.measure()?;
-        let text = if self.json { report.to_json() } else { report.to_string() };
-        Ok((text, report.verdict()))
-    }
-
     /// Plays it.
     ///
     /// # Errors
@@ -46,5 +35,10 @@ impl Command {
             report.sweep = Some(Sweep::measure(&self.settings)?);
         }
         Ok(report)
+    }
+
+    /// What to print of it.
+    pub fn text(&self, report: &Report) -> String {
+        if self.json { report.to_json() } else { report.to_string() }
     }
 }

@@ -5,12 +5,17 @@ use super::{
     policy::Policy,
     report::Report,
 };
-use crate::plot::{Axis, Band, Chart, Layout, Panel, Series};
+use crate::plot::{Axis, Band, Chart, Layout, Panel, Picture, Series};
 
 /// Seconds that are drawn as one point: single ones differ by chance.
 const STEP_S: u32 = 2;
 
 impl Report {
+    /// The picture of it.
+    pub fn pictures(&self) -> Vec<Picture> {
+        vec![Picture { name: "overload", svg: self.chart().to_svg() }]
+    }
+
     /// Goodput and attempts over time, with the outage.
     ///
     /// Without [`Policy::Exponential`], whose line would be hidden by that of [`Policy::FullJitter`].

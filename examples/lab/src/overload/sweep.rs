@@ -57,12 +57,12 @@ impl fmt::Display for Sweep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "healthy again, by load\n  {:<6}", "load")?;
         for policy in Self::POLICIES {
-            write!(f, "{:<24}", policy.name())?;
+            write!(f, "{:>24}", policy.name())?;
         }
         for SweepRow { load, recoveries } in &self.rows {
             write!(f, "\n  {:<6}", format!("{load} %"))?;
             for (_, recovery) in recoveries {
-                write!(f, "{:<24}", recovery.to_string())?;
+                write!(f, "{:>24}", recovery.to_string())?;
             }
         }
         Ok(())

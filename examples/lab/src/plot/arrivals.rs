@@ -93,7 +93,13 @@ impl Arrivals {
             canvas.text(name, (x + 20, 50), Anchor::Left, MEDIUM, INK)?;
         }
         let width = self.end() / BINS as f64;
-        canvas.text(format!("each bar {width:.2} s"), (WIDTH as i32 - MARGIN, 50), Anchor::Right, SMALL, MUTED)
+        canvas.text(
+            format!("height: how many in {width:.2} s"),
+            (WIDTH as i32 - MARGIN, 50),
+            Anchor::Right,
+            SMALL,
+            MUTED,
+        )
     }
 
     fn row(&self, canvas: &Canvas<'_>, row: &Row, bins: &Bins, top: i32) -> Result<(), Box<dyn Error>> {

@@ -76,7 +76,7 @@ const MARKERS: usize = 12;
 impl Chart {
     /// As an SVG document.
     pub fn to_svg(&self) -> String {
-        let keys = self.panels.first().map_or(0, |panel| panel.series.len());
+        let keys = self.panels.first().map_or(0, |panel| panel.series.len()) + self.bands.len();
         let legend = keys.div_ceil(LEGEND_COLUMNS) as i32 * LEGEND_ROW;
         let (columns, rows, plot) = match self.layout {
             Layout::SideBySide => (self.panels.len().max(1) as i32, 1, 270),
@@ -100,12 +100,19 @@ impl Chart {
     }
 
     fn legend(&self, canvas: &Canvas<'_>) -> Result<(), Box<dyn Error>> {
-        let Some(panel) = self.panels.first() else { return Ok(()) };
+        let series = self.panels.first().map_or(&[][..], |panel| &panel.series);
         let column = (WIDTH as i32 - 2 * MARGIN) / LEGEND_COLUMNS as i32;
-        for (number, series) in panel.series.iter().enumerate() {
+        let at = |number: usize| {
             let (across, down) = ((number % LEGEND_COLUMNS) as i32, (number / LEGEND_COLUMNS) as i32);
-            let at = (MARGIN + across * column, TITLE + 10 + down * LEGEND_ROW);
-            canvas.key(at, &series.label, look_of(number), MEDIUM)?;
+            (MARGIN + across * column, TITLE + 10 + down * LEGEND_ROW)
+        };
+        for (number, series) in series.iter().enumerate() {
+            canvas.key(at(number), &series.label, look_of(number), MEDIUM)?;
+        }
+        for (number, band) in (series.len()..).zip(&self.bands) {
+            let (x, y) = at(number);
+            canvas.filled([(x, y - 7), (x + 30, y + 7)], SHADE)?;
+            canvas.text(&band.label, (x + 38, y), Anchor::Left, MEDIUM, INK)?;
         }
         Ok(())
     }
@@ -120,7 +127,7 @@ impl Chart {
         let y = panel.y.span(values.chain(reference), 9);
         let frame = Frame { left, right, top, bottom, x, y };
         for band in &self.bands {
-            self.band(canvas, &frame, band)?;
+            self.shade(canvas, &frame, band)?;
         }
         frame.draw(canvas)?;
         canvas.text(&panel.y.name, (left - Y_TICKS + 10, top - 20), Anchor::Left, MEDIUM, INK)?;
@@ -138,11 +145,10 @@ impl Chart {
         Ok(())
     }
 
-    fn band(&self, canvas: &Canvas<'_>, frame: &Frame, band: &Band) -> Result<(), Box<dyn Error>> {
+    fn shade(&self, canvas: &Canvas<'_>, frame: &Frame, band: &Band) -> Result<(), Box<dyn Error>> {
         let (Some(from), Some(to)) = (self.x.position(band.from), self.x.position(band.to)) else { return Ok(()) };
         let (from, to) = (frame.across(from), frame.across(to));
-        canvas.filled([(from, frame.top), (to, frame.bottom)], SHADE)?;
-        canvas.text(&band.label, (from.midpoint(to), frame.top + 10), Anchor::Middle, SMALL, MUTED)
+        canvas.filled([(from, frame.top), (to, frame.bottom)], SHADE)
     }
 
     fn series(

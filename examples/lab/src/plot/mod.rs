@@ -13,9 +13,11 @@ mod arrivals;
 mod axis;
 mod canvas;
 mod chart;
+mod picture;
 mod style;
 
 pub use arrivals::{Arrivals, Row};
 pub use axis::{Axis, Scale};
 pub use chart::{Band, Chart, Layout, Panel, Series};
+pub use picture::Picture;
 pub use style::{SMALL, WIDTH};
