@@ -1,8 +1,14 @@
-//! A bug tracker that files each report once, on SQLite.
+//! A bug tracker that files each report once: on SQLite, or on the store that `--store` names.
 //!
 //! `cargo run --example bug_tracker`, then the lines that it prints. `cargo run --example bug_tracker -- submit` files a
 //! report as the harness of an agent does; `notifications` is a second service, and `deliver` tells it of each report.
-//! `--help` behind each says what can be set.
+//! `--help` behind each says what can be set. Postgres and Redis take the features of these names:
+//! `cargo run --example bug_tracker --features postgres -- --store postgres://USER@HOST/DATABASE`.
+
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
 
 use std::{
     error::Error,
@@ -11,8 +17,10 @@ use std::{
 };
 
 use clap::{Parser, Subcommand};
+#[cfg(any(feature = "postgres", feature = "redis"))]
+use lab::bug_tracker::backend::Address;
 use lab::{
-    bug_tracker::{Implementation, Options, Server, outbox::Deliver},
+    bug_tracker::{Implementation, Options, Server, StartError, outbox::Deliver},
     causes::with_causes,
     harness::Submit,
     notifications,
@@ -82,11 +90,11 @@ async fn keep_notifications(options: &notifications::Options) -> Result<(), Box<
 }
 
 async fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
-    let server = Server::start(options).await?;
+    let server = start(options).await?;
     let reports = format!("http://{}/reports", server.addr()?);
     println!("listening on http://{}", server.addr()?);
     println!("open http://{}/ in a browser", server.addr()?);
-    println!("reports and keys are kept in {}", server.db().display());
+    server.kept().iter().for_each(|line| println!("{line}"));
     println!("file a report, twice with the same key:");
     println!(
         r#"  curl -i {reports} -H 'Idempotency-Key: "run-042:toolu_01"' -H 'Content-Type: application/json' -d '{{"run_id":"run-042","module":"cart","title":"Total is wrong","steps":["add two items"]}}'"#
@@ -106,6 +114,18 @@ async fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     server.serve(stopped()).await?;
     println!("stopped");
     Ok(())
+}
+
+/// What needs a client for another server is started here, where the features are; the rest by the lab, which says
+/// which feature is missing.
+async fn start(options: &Options) -> Result<Server, StartError> {
+    match options.address()? {
+        #[cfg(feature = "postgres")]
+        Some(Address::Postgres(url)) => postgres::start(options, &url).await,
+        #[cfg(feature = "redis")]
+        Some(Address::Redis(url)) => redis::start(options, &url).await,
+        _ => Server::start(options).await,
+    }
 }
 
 /// Ctrl-C, or what a supervisor sends. A second Ctrl-C stops without waiting.

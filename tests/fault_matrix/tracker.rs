@@ -40,6 +40,7 @@ impl Tracker {
     async fn start_with(change: impl FnOnce(Options) -> Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = Options {
+            store: None,
             addr: ([127, 0, 0, 1], 0).into(),
             db: Some(folder.path().join("bugs.db")),
             delay: Duration::ZERO,

@@ -9,6 +9,7 @@ use lab::{
     bug_tracker::{
         Implementation,
         app::{self, FaultsPage, Tracker},
+        backend::{Backend, Sqlite},
         faults::Faults,
         filed::Filed,
         table,
@@ -46,8 +47,9 @@ impl Scene {
         let client_timeout = Duration::from_secs(2);
         let limits = Limits::ALL;
         let info = Info { version: version(), implementation, faults, delay, lease: LEASE, client_timeout, limits };
-        let page = LabPage::new(info, pool.clone(), filed.clone());
-        let tracker = Tracker { pool, delay, faults: Faults::default(), filed };
+        let backend = Sqlite::new(pool);
+        let page = LabPage::new(info, backend.reports(), filed.clone());
+        let tracker = Tracker { backend, delay, faults: Faults::default(), filed };
         let app = app::app_of(implementation, app::idempotency(store, LEASE), tracker, faults, page.routes());
         Self { app, page, db, _folder: folder }
     }

@@ -20,16 +20,23 @@ pub fn example(name: &str) -> PathBuf {
 #[derive(Debug)]
 pub struct BugTracker {
     child: Child,
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
     url: String,
 }
 
 impl BugTracker {
     /// Starts it on a free port, and returns when it listens.
     pub fn start<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
+        Self::start_at("127.0.0.1:0", args).unwrap_or_else(|line| panic!("it says {line:?}"))
+    }
+
+    /// Starts it at this address, and returns when it listens; or what it prints instead.
+    pub fn start_at<A: AsRef<OsStr>>(address: &str, args: impl IntoIterator<Item = A>) -> Result<Self, String> {
         let mut child = Command::new(example("bug_tracker"))
-            .args(["--addr", "127.0.0.1:0"])
+            .args(["--addr", address])
             .args(args)
+            // Nobody reads its log.
+            .env("RUST_LOG", "off")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -37,8 +44,15 @@ impl BugTracker {
         let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut line = String::new();
         stdout.read_line(&mut line).expect("it prints");
-        let url = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("it says {line:?}")).to_owned();
-        Self { child, _stdout: stdout, url }
+        match line.trim().strip_prefix("listening on ") {
+            Some(url) => Ok(Self { url: url.to_owned(), child, stdout }),
+            None => {
+                // It has ended by itself, or it never will.
+                let _ = child.kill();
+                child.wait().expect("it ends");
+                Err(line)
+            }
+        }
     }
 
     /// The address of a page.
@@ -74,9 +88,13 @@ impl BugTracker {
 
     /// Ends it as Ctrl-C does, and returns its exit code.
     pub fn interrupt(mut self) -> Option<i32> {
-        let interrupted = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
-        assert!(interrupted.expect("there is a kill").success());
+        self.signal("-INT");
         self.child.wait().expect("it ends").code()
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+        assert!(sent.expect("there is a kill").success());
     }
 }
 
@@ -91,6 +109,18 @@ impl Drop for BugTracker {
 /// Runs the example with arguments that make it end, by a failure or as `submit` does, and returns what it says.
 pub fn bug_tracker<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Output {
     Command::new(example("bug_tracker")).args(args).output().expect("it starts")
+}
+
+/// Runs it until it serves, and returns all that it prints before.
+pub fn printed_until_it_serves(args: &[&str]) -> String {
+    let mut tracker = BugTracker::start(args);
+    let mut printed = String::new();
+    // The last line of its start is the command that lists the reports.
+    while !printed.trim_end().ends_with("/reports") {
+        let read = tracker.stdout.read_line(&mut printed).expect("it prints");
+        assert!(read > 0, "it ended after {printed:?}");
+    }
+    printed
 }
 
 /// A curl that runs.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     Router, middleware,
-    routing::{get, post},
+    routing::{MethodRouter, get, post},
 };
 use deadpool_sqlite::Pool;
 use http::{HeaderName, Method, StatusCode, header};
@@ -16,11 +16,17 @@ use tower_http::{
     timeout::TimeoutLayer,
     trace::{DefaultMakeSpan, DefaultOnResponse, TraceLayer},
 };
-use tower_idempotency::{IdempotencyLayer, SqliteStore, idempotency::Scope, key::IDEMPOTENCY_KEY, store::Fingerprint};
+use tower_idempotency::{
+    IdempotencyLayer, SqliteStore,
+    idempotency::Scope,
+    key::IDEMPOTENCY_KEY,
+    store::{Fingerprint, Store},
+};
 use tracing::Level;
 
 use super::{
     Implementation,
+    backend::{Backend, Sqlite},
     faults::{self, Faults},
     filed::{self, Filed},
     key_split, naive,
@@ -31,9 +37,9 @@ use crate::watch::{Before, Event, Watch};
 
 /// What the handlers work with.
 #[derive(Clone, Debug)]
-pub struct Tracker {
-    /// The database of reports.
-    pub pool: Pool,
+pub struct Tracker<B = Sqlite> {
+    /// How reports are filed, and where.
+    pub backend: B,
     /// How long it takes to replay the reproduction steps of a report.
     pub delay: Duration,
     /// What goes wrong; nothing, until it is set.
@@ -42,7 +48,7 @@ pub struct Tracker {
     pub filed: Filed,
 }
 
-impl Tracker {
+impl<B> Tracker<B> {
     /// The slow part of filing a report, after the look-up of its key or the claim, and before the write.
     pub(super) async fn replay_the_steps(&self, watch: &Watch) {
         watch.saw(Event::Working);
@@ -68,7 +74,7 @@ pub enum FaultsPage {
 
 /// Each report needs a key, and JSON is the same request however it is spelled. There are no accounts here: all callers
 /// are one principal, so one scope is right.
-pub fn idempotency(store: SqliteStore, lease: Duration) -> IdempotencyLayer<SqliteStore> {
+pub fn idempotency<S: Store>(store: S, lease: Duration) -> IdempotencyLayer<S> {
     IdempotencyLayer::new(store, Scope::shared()).require_key().with_fingerprint(Fingerprint::json).lease(lease)
 }
 
@@ -77,11 +83,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The whole application, with the crate's layer, without faults and without further pages.
 pub fn app(idempotency: IdempotencyLayer<SqliteStore>, pool: Pool, delay: Duration) -> Router {
-    let tracker = Tracker { pool, delay, faults: Faults::default(), filed: Filed::default() };
+    let tracker = Tracker { backend: Sqlite::new(pool), delay, faults: Faults::default(), filed: Filed::default() };
     app_of(Implementation::KeyAtomic, idempotency, tracker, FaultsPage::Closed, Router::new())
 }
 
-/// The whole application, with these further pages.
+/// The whole application on SQLite, with these further pages.
 pub fn app_of(
     implementation: Implementation,
     idempotency: IdempotencyLayer<SqliteStore>,
@@ -89,8 +95,46 @@ pub fn app_of(
     faults_page: FaultsPage,
     further: Router,
 ) -> Router {
-    let (delay, faults, filed) = (tracker.delay, tracker.faults.clone(), tracker.filed.clone());
+    let submit = match implementation {
+        Implementation::Naive => post(naive::submit),
+        Implementation::KeySplit => post(key_split::submit),
+        Implementation::KeyAtomic => return app_on(idempotency, tracker, faults_page, further),
+    };
     let marker = idempotency.settings().replay_marker().cloned();
+    let pages = pages(submit, &tracker);
+    in_its_stack(pages, marker, tracker.faults, faults_page, further)
+}
+
+/// The whole application on any store, with the crate's layer and these further pages.
+pub fn app_on<B: Backend>(
+    idempotency: IdempotencyLayer<B::Store>,
+    tracker: Tracker<B>,
+    faults_page: FaultsPage,
+    further: Router,
+) -> Router {
+    let marker = idempotency.settings().replay_marker().cloned();
+    let status = idempotency.status_route();
+    let pages = pages(post(reports::submit::<B>), &tracker).layer(idempotency).route("/idempotency", status);
+    in_its_stack(pages, marker, tracker.faults, faults_page, further)
+}
+
+fn pages<B: Backend>(submit: MethodRouter<Tracker<B>>, tracker: &Tracker<B>) -> Router {
+    let limit = tracker.delay.saturating_add(TIMEOUT);
+    Router::new()
+        .route("/reports", submit.get(reports::list::<B>))
+        .route("/reports/{id}", get(reports::one::<B>))
+        .with_state(tracker.clone())
+        .layer(middleware::map_response_with_state(tracker.filed.clone(), filed::tell))
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, limit))
+}
+
+fn in_its_stack(
+    pages: Router,
+    marker: Option<HeaderName>,
+    faults: Faults,
+    faults_page: FaultsPage,
+    further: Router,
+) -> Router {
     let request_id = HeaderName::from_static("x-request-id");
     let cors = CorsLayer::new()
         .allow_origin(Any)
@@ -100,24 +144,6 @@ pub fn app_of(
     let trace = TraceLayer::new_for_http()
         .make_span_with(DefaultMakeSpan::new().level(Level::INFO))
         .on_response(DefaultOnResponse::new().level(Level::INFO));
-    let submit = match implementation {
-        Implementation::Naive => post(naive::submit),
-        Implementation::KeySplit => post(key_split::submit),
-        Implementation::KeyAtomic => post(reports::submit),
-    };
-    let pages = Router::new()
-        .route("/reports", submit.get(reports::list))
-        .route("/reports/{id}", get(reports::one))
-        .with_state(tracker)
-        .layer(middleware::map_response_with_state(filed, filed::tell))
-        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, delay.saturating_add(TIMEOUT)));
-    let pages = match implementation {
-        Implementation::Naive | Implementation::KeySplit => pages,
-        Implementation::KeyAtomic => {
-            let status = idempotency.status_route();
-            pages.layer(idempotency).route("/idempotency", status)
-        }
-    };
     let pages = match faults_page {
         FaultsPage::Open => {
             let pages = pages.merge(faults::routes(faults.clone())).merge(further);

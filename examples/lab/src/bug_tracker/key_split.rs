@@ -30,16 +30,16 @@ pub async fn submit(
 ) -> Result<Response, Problem> {
     let key = key(&headers)?;
     let wanted = key.clone();
-    let found = table::read(&tracker.pool, move |connection| find(connection, &wanted)).await?;
+    let found = table::read(&tracker.backend.pool, move |connection| find(connection, &wanted)).await?;
     watch.saw(Event::LookedUp { found: if found.is_some() { Found::Done } else { Found::Nothing } });
     if let Some(report_id) = found {
         return Ok(replayed(report_id, "true"));
     }
     tracker.replay_the_steps(&watch).await;
-    let report_id = table::read(&tracker.pool, move |connection| table::insert(connection, &report)).await?;
+    let report_id = table::read(&tracker.backend.pool, move |connection| table::insert(connection, &report)).await?;
     watch.saw(Event::ReportCommitted { report_id });
     tracker.crash(&watch)?;
-    match table::read(&tracker.pool, move |connection| register(connection, &key, report_id)).await? {
+    match table::read(&tracker.backend.pool, move |connection| register(connection, &key, report_id)).await? {
         Registered::Yes => {
             watch.saw(Event::KeyRegistered);
             Ok(replayed(report_id, "false"))

@@ -13,7 +13,7 @@ use crate::watch::{Event, Watch};
 /// Files a report, whatever was filed before.
 pub async fn submit(State(tracker): State<Tracker>, watch: Watch, report: NewReport) -> Result<Response, Problem> {
     tracker.replay_the_steps(&watch).await;
-    let report_id = table::read(&tracker.pool, move |connection| table::insert(connection, &report)).await?;
+    let report_id = table::read(&tracker.backend.pool, move |connection| table::insert(connection, &report)).await?;
     watch.saw(Event::ReportCommitted { report_id });
     tracker.crash(&watch)?;
     Ok(created(report_id))

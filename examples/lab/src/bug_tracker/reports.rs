@@ -7,9 +7,9 @@ use axum::{
 };
 use http::{StatusCode, header};
 use serde::{Deserialize, Serialize};
-use tower_idempotency::{SqliteStore, idempotency::Claim};
+use tower_idempotency::idempotency::Claim;
 
-use super::{app::Tracker, json, outbox, problem::Problem, table};
+use super::{app::Tracker, backend::Backend, json, problem::Problem};
 use crate::watch::{Event, Watch};
 
 /// The most characters of a title.
@@ -40,6 +40,14 @@ pub struct Report {
     pub steps: Vec<String>,
 }
 
+impl Report {
+    /// Whether it says what this new one says.
+    pub fn is(&self, new: &NewReport) -> bool {
+        let NewReport { run_id, module, title, steps } = new;
+        (&self.run_id, &self.module, &self.title, &self.steps) == (run_id, module, title, steps)
+    }
+}
+
 /// What the client of a filed report is told.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ReportId {
@@ -47,47 +55,53 @@ pub struct ReportId {
     pub report_id: i64,
 }
 
-/// Files a report: replays its steps, then commits the row together with its notification in the outbox and "this
-/// key is done".
-pub async fn submit(
-    State(tracker): State<Tracker>,
+/// Files a report: replays its steps, then writes it as the backend does.
+pub async fn submit<B: Backend>(
+    State(tracker): State<Tracker<B>>,
     watch: Watch,
-    claim: Claim<SqliteStore>,
+    claim: Claim<B::Store>,
     report: NewReport,
 ) -> Result<Response, Problem> {
     watch.saw(Event::Claimed { fence: claim.fence(), run: claim.attempt() });
     // The slow part: no lock is held, and the layer renews the claim meanwhile.
     tracker.replay_the_steps(&watch).await;
     tracker.crash(&watch)?;
-    let watching = watch.clone();
-    let notify = claim.child_key("notify");
-    let filed = claim
-        .commit(move |tx| {
-            let report_id = table::insert(tx, &report)?;
-            outbox::table::add(tx, &notify, report_id, &report)?;
-            watching.saw(Event::ReportInserted { report_id });
-            Ok(created(report_id))
-        })
-        .await;
-    filed.inspect(|_| watch.saw(Event::Committed))
+    tracker.backend.file(claim, report, watch).await
 }
 
 /// The answer to a report that is filed.
-pub(super) fn created(report_id: i64) -> Response {
+pub fn created(report_id: i64) -> Response {
+    answer(report_id, ReportId { report_id })
+}
+
+/// The same where "this key is done" is another commit.
+pub fn created_in_two_steps(report_id: i64) -> Response {
+    #[derive(Serialize)]
+    struct InTwoSteps {
+        report_id: i64,
+        atomic: bool,
+    }
+    answer(report_id, InTwoSteps { report_id, atomic: false })
+}
+
+fn answer(report_id: i64, told: impl Serialize) -> Response {
     let location = [(header::LOCATION, format!("/reports/{report_id}"))];
-    (StatusCode::CREATED, location, Json(ReportId { report_id })).into_response()
+    (StatusCode::CREATED, location, Json(told)).into_response()
 }
 
 /// All reports, the oldest first.
-pub async fn list(State(tracker): State<Tracker>) -> Result<Json<Vec<Report>>, Problem> {
-    table::read(&tracker.pool, table::all).await.map(Json)
+pub async fn list<B: Backend>(State(tracker): State<Tracker<B>>) -> Result<Json<Vec<Report>>, Problem> {
+    tracker.backend.reports().all().await.map(Json)
 }
 
 /// One report.
-pub async fn one(State(tracker): State<Tracker>, Path(id): Path<String>) -> Result<Json<Report>, Problem> {
+pub async fn one<B: Backend>(
+    State(tracker): State<Tracker<B>>,
+    Path(id): Path<String>,
+) -> Result<Json<Report>, Problem> {
     let no_such_report = || Problem::not_found(format!("There is no report {id}."));
     let number = id.parse().map_err(|_| no_such_report())?;
-    let found = table::read(&tracker.pool, move |connection| table::find(connection, number)).await?;
+    let found = tracker.backend.reports().find(number).await?;
     found.map(Json).ok_or_else(no_such_report)
 }
 

@@ -1,25 +1,21 @@
-//! Opens the database, listens, serves, and shuts down.
+//! Opens the store, listens, serves, and shuts down.
 
-use std::{
-    error::Error,
-    fmt, io,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt, io, net::SocketAddr, path::PathBuf, sync::Arc};
 
+use axum::Router;
+use futures_util::{FutureExt, future::BoxFuture};
 use http::Uri;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
-use tower_idempotency::{IdempotencyLayer, SqliteStore};
+use tower_idempotency::{IdempotencyLayer, MemoryStore};
 
 use super::{
-    Implementation,
+    Implementation, Options, StartError,
     app::{self, FaultsPage, Tracker},
+    backend::{Address, Backend, Beside, Opened, ReportTable, Sqlite},
     faults::Faults,
     filed::Filed,
-    outbox::{self, RowKey, Sender, Until, Worker},
+    outbox::{RowKey, Sender, Until, Worker},
     table,
 };
 use crate::{
@@ -30,99 +26,81 @@ use crate::{
     watch::{Witness, door},
 };
 
-/// The command line of the bug tracker.
-#[derive(Clone, Debug, clap::Parser)]
-#[command(about = "A bug tracker that files each report once.")]
-pub struct Options {
-    /// Where to listen
-    #[arg(long, default_value = "127.0.0.1:3000")]
-    pub addr: SocketAddr,
-
-    /// The SQLite file that holds reports and keys [default: a new file in a temporary folder]
-    #[arg(long)]
-    pub db: Option<PathBuf>,
-
-    /// How long it takes to replay the reproduction steps of a report
-    #[arg(long, default_value = "300ms", value_parser = humantime::parse_duration)]
-    pub delay: Duration,
-
-    /// How long a repeat waits for a server that died
-    #[arg(long, default_value = "10s", value_parser = lease)]
-    pub lease: Duration,
-
-    /// What the server does with keys
-    #[arg(long, value_enum, default_value_t)]
-    pub implementation: Implementation,
-
-    /// Let clients set faults: POST /faults
-    #[arg(long)]
-    pub faults: bool,
-
-    /// How long a client waits for an answer before it sends the report again; the lease has to be longer
-    #[arg(long, default_value = "2s", value_parser = humantime::parse_duration)]
-    pub client_timeout: Duration,
-
-    /// Where to POST a notification of each report [default: nowhere; those of key_atomic wait in the database]
-    #[arg(long, value_parser = outbox::sender::notify_url)]
-    pub notify_url: Option<Uri>,
-}
-
-fn lease(text: &str) -> Result<Duration, String> {
-    let lease = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    let allowed = Duration::from_millis(100)..=Duration::from_secs(3600);
-    if allowed.contains(&lease) { Ok(lease) } else { Err("between 100ms and 1h".into()) }
-}
-
 /// A bug tracker that listens.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    app: axum::Router,
+    app: Router,
     page: LabPage,
     faults: Faults,
-    layer: IdempotencyLayer<SqliteStore>,
+    reports: Arc<dyn ReportTable>,
+    drained: Drained,
     worker: Option<Worker>,
-    db: PathBuf,
+    kept: Vec<String>,
 }
 
 impl Server {
-    /// Opens the database and listens.
+    /// Opens a store that needs no further client, and listens.
     pub async fn start(options: &Options) -> Result<Self, StartError> {
-        let Options { lease, client_timeout, .. } = *options;
-        // The repeat of a client that gave up would take over a report whose server had only paused for that long.
-        if lease <= client_timeout {
-            return Err(StartError::LeaseTooShort { lease, client_timeout });
+        match options.address()? {
+            Some(Address::Memory) => Self::start_on(options, in_memory(options)).await,
+            Some(Address::Postgres(_)) => Err(StartError::NotBuilt { feature: "postgres" }),
+            Some(Address::Redis(_)) => Err(StartError::NotBuilt { feature: "redis" }),
+            Some(Address::Sqlite(file)) => Self::start_on_sqlite(options, file).await,
+            None => Self::start_on_sqlite(options, options.file()?).await,
         }
+    }
+
+    /// Listens, and serves what is opened then.
+    pub async fn start_on<B: Backend>(
+        options: &Options,
+        opening: impl Future<Output = Result<Opened<B>, StartError>>,
+    ) -> Result<Self, StartError> {
+        if options.implementation != Implementation::KeyAtomic {
+            let option = format!("--implementation {}", options.implementation);
+            return Err(StartError::OnlyOnSqlite { option });
+        }
+        if options.notify_url.is_some() {
+            return Err(StartError::OnlyOnSqlite { option: "--notify-url".into() });
+        }
+        let listener = listen(options).await?;
+        Ok(Self::of(options, listener, opening.await?, app::app_on))
+    }
+
+    async fn start_on_sqlite(options: &Options, file: PathBuf) -> Result<Self, StartError> {
         if options.notify_url.is_some() && options.implementation != Implementation::KeyAtomic {
             return Err(StartError::NoOutbox { implementation: options.implementation });
         }
-        let listener = TcpListener::bind(options.addr)
-            .await
-            .map_err(|source| StartError::Listen { addr: options.addr, source })?;
-        let db = match &options.db {
-            Some(db) => db.clone(),
-            // Kept, so that a tracker that was killed can be started again on it.
-            None => tempfile::Builder::new()
-                .prefix("bug_tracker-")
-                .tempdir()
-                .map_err(StartError::TemporaryFolder)?
-                .keep()
-                .join("bug_tracker.db"),
-        };
-        let (pool, store) = match table::open(&db).await {
+        let listener = listen(options).await?;
+        let (pool, store) = match table::open(&file).await {
             Ok(opened) => opened,
-            Err(source) => return Err(StartError::Database { db, source }),
+            Err(source) => return Err(StartError::Database { db: file, source }),
         };
-        let layer = app::idempotency(store, options.lease);
-        let faults = Faults::default();
         let notify = |url: &Uri| Worker::new(pool.clone(), Sender::new(url.clone(), RowKey::Sent));
         let worker = options.notify_url.as_ref().map(notify);
+        let kept = vec![format!("reports and keys are kept in {}", file.display())];
+        let opened = Opened { store, backend: Sqlite::new(pool), kept };
+        let app =
+            |layer, tracker, faults, further| app::app_of(options.implementation, layer, tracker, faults, further);
+        Ok(Self { worker, ..Self::of(options, listener, opened, app) })
+    }
+
+    fn of<B: Backend>(
+        options: &Options,
+        listener: TcpListener,
+        opened: Opened<B>,
+        app: impl FnOnce(IdempotencyLayer<B::Store>, Tracker<B>, FaultsPage, Router) -> Router,
+    ) -> Self {
+        let Opened { store, backend, kept } = opened;
+        let (faults, filed) = (Faults::default(), Filed::default());
         let faults_page = if options.faults { FaultsPage::Open } else { FaultsPage::Closed };
-        let filed = Filed::default();
-        let page = LabPage::new(page_info(options, faults_page), pool.clone(), filed.clone());
-        let tracker = Tracker { pool, delay: options.delay, faults: faults.clone(), filed };
-        let app = app::app_of(options.implementation, layer.clone(), tracker, faults_page, page.routes());
-        Ok(Self { listener, app, page, faults, layer, worker, db })
+        let reports = backend.reports();
+        let page = LabPage::new(page_info(options, faults_page), Arc::clone(&reports), filed.clone());
+        let tracker = Tracker { backend, delay: options.delay, faults: faults.clone(), filed };
+        let layer = app::idempotency(store, options.lease);
+        let app = app(layer.clone(), tracker, faults_page, page.routes());
+        let drained = Drained(async move { layer.drained().await }.boxed());
+        Self { listener, app, page, faults, reports, drained, worker: None, kept }
     }
 
     /// The address it listens on.
@@ -130,9 +108,14 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// The file that holds reports and keys.
-    pub fn db(&self) -> &Path {
-        &self.db
+    /// What is kept where, line by line.
+    pub fn kept(&self) -> &[String] {
+        &self.kept
+    }
+
+    /// Its reports, and those of other processes that share them.
+    pub fn reports(&self) -> Arc<dyn ReportTable> {
+        Arc::clone(&self.reports)
     }
 
     /// Its faults.
@@ -155,9 +138,24 @@ impl Server {
             page.close();
         };
         axum::serve(self.listener, self.app).with_graceful_shutdown(stop).await?;
-        self.layer.drained().await;
+        self.drained.0.await;
         Ok(())
     }
+}
+
+async fn listen(options: &Options) -> Result<TcpListener, StartError> {
+    let Options { addr, lease, client_timeout, .. } = *options;
+    // The repeat of a client that gave up would take over a report whose server had only paused for that long.
+    if lease <= client_timeout {
+        return Err(StartError::LeaseTooShort { lease, client_timeout });
+    }
+    TcpListener::bind(addr).await.map_err(|source| StartError::Listen { addr, source })
+}
+
+async fn in_memory(options: &Options) -> Result<Opened<Beside<MemoryStore>>, StartError> {
+    let db = options.file()?;
+    let opened = Beside::open(MemoryStore::new(), &db, "in the memory of this process, and are gone with it").await;
+    opened.map_err(|source| StartError::Database { db, source })
 }
 
 fn page_info(options: &Options, faults: FaultsPage) -> Info {
@@ -165,67 +163,11 @@ fn page_info(options: &Options, faults: FaultsPage) -> Info {
     Info { version: info::version(), implementation, faults, delay, lease, client_timeout, limits: Limits::ALL }
 }
 
-/// Why a bug tracker could not start.
-#[derive(Debug)]
-pub enum StartError {
-    /// The lease lapses before the client of a report gives up.
-    LeaseTooShort {
-        /// How long a claim lasts unless it is renewed.
-        lease: Duration,
-        /// How long a client waits.
-        client_timeout: Duration,
-    },
-    /// Notifications were asked for, and only `key_atomic` has an outbox.
-    NoOutbox {
-        /// The server that was asked for.
-        implementation: Implementation,
-    },
-    /// The database could not be used.
-    Database {
-        /// Its file.
-        db: PathBuf,
-        /// Why.
-        source: Box<dyn Error + Send + Sync>,
-    },
-    /// No folder for the default file.
-    TemporaryFolder(io::Error),
-    /// It could not listen on this address.
-    Listen {
-        /// The address.
-        addr: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
-}
+/// Resolves when the layer has ended what its clients have left behind.
+struct Drained(BoxFuture<'static, ()>);
 
-impl fmt::Display for StartError {
+impl fmt::Debug for Drained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LeaseTooShort { lease, client_timeout } => {
-                let (lease, client_timeout) =
-                    (humantime::format_duration(*lease), humantime::format_duration(*client_timeout));
-                write!(
-                    f,
-                    "a lease of {lease} is not longer than the {client_timeout} that a client waits: make --lease \
-                     longer, or --client-timeout shorter if the clients do not wait that long"
-                )
-            }
-            Self::NoOutbox { implementation } => {
-                write!(f, "{implementation} has no outbox: --notify-url goes with --implementation key_atomic")
-            }
-            Self::Database { db, .. } => write!(f, "cannot use the database {}", db.display()),
-            Self::TemporaryFolder(_) => f.write_str("cannot make a temporary folder for the database"),
-            Self::Listen { addr, .. } => write!(f, "cannot listen on {addr} (--addr chooses another address)"),
-        }
-    }
-}
-
-impl Error for StartError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::LeaseTooShort { .. } | Self::NoOutbox { .. } => None,
-            Self::Database { source, .. } => Some(&**source),
-            Self::TemporaryFolder(source) | Self::Listen { source, .. } => Some(source),
-        }
+        f.write_str("Drained(..)")
     }
 }

@@ -23,6 +23,20 @@ const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS reports (
 
 /// Opens the file for reports and keys: the store of keys takes its connections from the application's own pool.
 pub async fn open(db: &Path) -> Result<(Pool, SqliteStore), BoxError> {
+    let pool = pool(db)?;
+    let store = SqliteStore::with_pool(pool.clone()).await?;
+    make(&pool).await?;
+    Ok((pool, store))
+}
+
+/// Opens the file for reports whose keys are elsewhere.
+pub async fn open_reports(db: &Path) -> Result<Pool, BoxError> {
+    let pool = pool(db)?;
+    make(&pool).await?;
+    Ok(pool)
+}
+
+fn pool(db: &Path) -> Result<Pool, BoxError> {
     if db.is_dir() {
         return Err("it is a directory".into());
     }
@@ -35,11 +49,12 @@ pub async fn open(db: &Path) -> Result<(Pool, SqliteStore), BoxError> {
             done.map_err(|error| HookError::message(error.to_string()))?.map_err(HookError::Backend)
         })
     });
-    let pool = Config::new(db).builder(Runtime::Tokio1)?.post_create(set_up_new_connections).build()?;
-    let store = SqliteStore::with_pool(pool.clone()).await?;
+    Ok(Config::new(db).builder(Runtime::Tokio1)?.post_create(set_up_new_connections).build()?)
+}
+
+async fn make(pool: &Pool) -> Result<(), BoxError> {
     let made = pool.get().await?.interact(|connection| create(connection)).await;
-    made.map_err(|error| error.to_string())??;
-    Ok((pool, store))
+    Ok(made.map_err(|error| error.to_string())??)
 }
 
 /// Makes the tables where they are missing.

@@ -2,7 +2,6 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use rusqlite::Connection;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 use tower::BoxError;
@@ -17,7 +16,6 @@ use crate::{
         Options, Server,
         faults::{Faults, Meeting, NewCounters},
         reports::Report,
-        table,
     },
     harness::Submission,
     watch::Witness,
@@ -60,7 +58,7 @@ pub async fn play_on(
     scene: Scene,
     witness: Option<Arc<dyn Witness>>,
 ) -> Result<Cell, BoxError> {
-    let (faults, db) = (server.faults().clone(), server.db().to_owned());
+    let (faults, reports) = (server.faults().clone(), server.reports());
     let client = Client { bug_tracker: server.addr()?.into(), key_source: row.key_source, witness: witness.clone() };
     let server = match witness {
         Some(witness) => server.watched(witness),
@@ -74,7 +72,7 @@ pub async fn play_on(
     // It fails when the server has ended already, which says why.
     let _ = stop.send(());
     serving.await??;
-    let reports = table::all(&Connection::open(&db)?)?;
+    let reports = reports.all().await.map_err(|problem| format!("{problem:?}"))?;
     Ok(Cell { scene, submissions, reports, struck })
 }
 
@@ -82,6 +80,7 @@ pub async fn play_on(
 pub fn options(row: Row, db: &Path) -> Options {
     Options {
         addr: ([127, 0, 0, 1], 0).into(),
+        store: None,
         db: Some(db.to_owned()),
         delay: Duration::ZERO,
         lease: Duration::from_secs(10),

@@ -6,7 +6,7 @@
 //! 1. The page asks nobody but its own server, and its Content-Security-Policy says so.
 //! 2. `GET /lab/info` says what this server does, so that the page does not have to try.
 //! 3. `GET /lab/reports/events` sends the list of reports at once and after each change: those of this process at once,
-//!    those of other processes on the same file within a second.
+//!    those of other processes on the same store within a second.
 //! 4. So many may listen; one more is 503.
 //! 5. The list ends when the server is asked to stop: an open page does not hold it.
 //! 6. `GET /lab/steps` plays a fault and `GET /lab/matrix` all of them; a few at once, each within a time.

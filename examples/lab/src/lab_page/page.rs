@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use axum::{Json, Router, extract::State, routing::get};
-use deadpool_sqlite::Pool;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{Info, assets, reports, steps};
-use crate::bug_tracker::filed::Filed;
+use crate::bug_tracker::{backend::ReportTable, filed::Filed};
 
 /// How many may listen to the list of reports at the same time.
 pub const LISTENERS: usize = 32;
@@ -17,17 +16,17 @@ pub const LISTENERS: usize = 32;
 #[derive(Clone, Debug)]
 pub struct LabPage {
     pub(super) info: Info,
-    pub(super) pool: Pool,
+    pub(super) reports: Arc<dyn ReportTable>,
     pub(super) filed: Filed,
     pub(super) listeners: Arc<Semaphore>,
     pub(super) closing: CancellationToken,
 }
 
 impl LabPage {
-    /// Shows the reports of this database.
-    pub fn new(info: Info, pool: Pool, filed: Filed) -> Self {
+    /// Shows these reports.
+    pub fn new(info: Info, reports: Arc<dyn ReportTable>, filed: Filed) -> Self {
         let listeners = Arc::new(Semaphore::new(LISTENERS));
-        Self { info, pool, filed, listeners, closing: CancellationToken::new() }
+        Self { info, reports, filed, listeners, closing: CancellationToken::new() }
     }
 
     /// Ends what is sent for as long as a page is open.

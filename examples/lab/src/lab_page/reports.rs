@@ -1,6 +1,6 @@
 //! The list of reports, sent again whenever it has changed.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     extract::State,
@@ -9,7 +9,6 @@ use axum::{
         sse::{Event, KeepAlive, Sse},
     },
 };
-use deadpool_sqlite::Pool;
 use futures_util::{StreamExt, stream};
 use serde::Serialize;
 use tokio::{
@@ -18,7 +17,11 @@ use tokio::{
 };
 
 use super::{LabPage, page::LISTENERS};
-use crate::bug_tracker::{problem::Problem, reports::Report, table};
+use crate::bug_tracker::{
+    backend::{Latest, ReportTable},
+    problem::Problem,
+    reports::Report,
+};
 
 /// How many reports are sent: the newest.
 pub const SHOWN: u32 = 200;
@@ -34,24 +37,13 @@ struct List {
     reports: Vec<Report>,
 }
 
-impl List {
-    async fn read(pool: &Pool) -> Result<Self, Problem> {
-        let query = |connection: &_| Ok((table::latest(connection, SHOWN)?, table::count(connection)?));
-        let (reports, total) = table::read(pool, query).await?;
-        Ok(Self { total, reports })
-    }
-
-    fn newest(&self) -> Option<i64> {
-        self.reports.first().map(|report| report.id)
-    }
-}
-
 /// `GET /lab/reports/events`. It ends when the database fails: a browser connects again by itself.
 pub(super) async fn events(State(page): State<LabPage>) -> Result<Response, Problem> {
     let Ok(permit) = page.listeners.clone().try_acquire_owned() else {
         return Err(Problem::busy(format!("{LISTENERS} pages are open already. Close one.")));
     };
-    let listener = Listener { filed: page.filed.subscribe(), pool: page.pool, sent: Sent::Nothing, _permit: permit };
+    let listener =
+        Listener { filed: page.filed.subscribe(), reports: page.reports, sent: Sent::Nothing, _permit: permit };
     let lists = stream::unfold(listener, |mut listener| async {
         let list = listener.next().await.ok()?;
         Some((Ok::<_, Infallible>(event(&list)), listener))
@@ -62,29 +54,29 @@ pub(super) async fn events(State(page): State<LabPage>) -> Result<Response, Prob
 
 struct Listener {
     filed: watch::Receiver<()>,
-    pool: Pool,
+    reports: Arc<dyn ReportTable>,
     sent: Sent,
     _permit: OwnedSemaphorePermit,
 }
 
-/// Reports are added and never changed, so the newest one says which list it was.
+/// Reports are added and never changed, so the mark says which list it was.
 enum Sent {
     Nothing,
-    ListUpTo(Option<i64>),
+    ListAt(i64),
 }
 
 impl Listener {
     /// Waits for a list that was not sent yet.
     async fn next(&mut self) -> Result<List, Problem> {
-        if let Sent::ListUpTo(newest) = self.sent {
-            while table::read(&self.pool, table::newest).await? == newest {
+        if let Sent::ListAt(mark) = self.sent {
+            while self.reports.mark().await? == mark {
                 // Elapsed: another process may have filed one. The sender lives as long as the page.
                 let _ = timeout(LOOK_AGAIN, self.filed.changed()).await;
             }
         }
-        let list = List::read(&self.pool).await?;
-        self.sent = Sent::ListUpTo(list.newest());
-        Ok(list)
+        let Latest { reports, total, mark } = self.reports.latest(SHOWN).await?;
+        self.sent = Sent::ListAt(mark);
+        Ok(List { total, reports })
     }
 }
 

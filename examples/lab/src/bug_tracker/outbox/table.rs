@@ -33,9 +33,14 @@ pub fn create(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Adds the notification of a report; in the transaction that files it.
 pub fn add(connection: &Connection, key: &IdempotencyKey, report_id: i64, report: &NewReport) -> rusqlite::Result<()> {
-    let NewReport { run_id, module, title, .. } = report.clone();
-    let body = serde_json::to_vec(&Notification { report_id, run_id, module, title }).expect("plain data");
+    let body = body(report_id, report);
     connection.prepare_cached("INSERT INTO outbox (key, body) VALUES (?1, ?2)")?.execute((key.as_str(), body)).map(drop)
+}
+
+/// What is sent of a report.
+pub fn body(report_id: i64, report: &NewReport) -> Vec<u8> {
+    let NewReport { run_id, module, title, .. } = report.clone();
+    serde_json::to_vec(&Notification { report_id, run_id, module, title }).expect("plain data")
 }
 
 /// The oldest row that waits.
