@@ -86,6 +86,16 @@ impl BugTracker {
         self.child.wait().expect("it ends");
     }
 
+    /// It stands still, and its connections with it: `SIGSTOP`.
+    pub fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// It goes on: `SIGCONT`.
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
     /// Ends it as Ctrl-C does, and returns its exit code.
     pub fn interrupt(mut self) -> Option<i32> {
         self.signal("-INT");

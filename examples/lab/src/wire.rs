@@ -79,16 +79,21 @@ impl Server {
 
     /// Sends a request over a connection of its own and reads the answer to its end.
     pub async fn send(&self, request: HeldRequest) -> Answer {
-        let connection = TcpStream::connect(self.address).await.expect("it listens");
-        let (mut sender, connection) = client::handshake(TokioIo::new(connection)).await.expect("a connection");
-        let _connection = AbortOnDropHandle::new(tokio::spawn(connection));
-        Answer::of(sender.send_request(request).await.expect("an answer")).await
+        send(self.address, request).await
     }
 
     /// A connection on which a test writes and reads what it likes.
     pub async fn connect(&self) -> Wire {
         Wire(TcpStream::connect(self.address).await.expect("it listens"))
     }
+}
+
+/// Sends a request over a connection of its own and reads the answer to its end.
+pub async fn send(to: SocketAddr, request: HeldRequest) -> Answer {
+    let connection = TcpStream::connect(to).await.expect("it listens");
+    let (mut sender, connection) = client::handshake(TokioIo::new(connection)).await.expect("a connection");
+    let _connection = AbortOnDropHandle::new(tokio::spawn(connection));
+    Answer::of(sender.send_request(request).await.expect("an answer")).await
 }
 
 /// One TCP connection, byte by byte. Dropped it is closed, whatever was under way.
