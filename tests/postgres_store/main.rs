@@ -19,4 +19,5 @@ mod pooler;
 mod renewals;
 mod seen_red;
 mod server;
+mod settings;
 mod shop;

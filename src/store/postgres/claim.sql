@@ -9,8 +9,10 @@
 -- 4. `made` inserts where none was seen. Where one has come since, it conflicts and makes nothing.
 --
 -- Granted nothing behind an open door: the record changed since the snapshot, or is locked, and is asked about again.
+--
+-- `bytea_output`: a statement sent as text is answered as text, in the form that the role or the database is set to.
 WITH asked AS MATERIALIZED (
-    SELECT clock_timestamp() AS now, set_config('lock_timeout', '100ms', true)
+    SELECT clock_timestamp() AS now, set_config('lock_timeout', '100ms', true), set_config('bytea_output', 'hex', true)
 ),
 seen AS MATERIALIZED (
     SELECT r.fingerprint, r.ended_at IS NOT NULL AS ended, r.status,

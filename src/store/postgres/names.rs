@@ -36,15 +36,27 @@ impl Names {
 
     /// Puts the names into a text of ours, and takes its comments out.
     pub(super) fn put_into(&self, text: &str) -> String {
-        text.replace("{locked}", include_str!("locked.sql"))
-            .lines()
-            .filter(|line| !line.starts_with("--"))
-            .collect::<Vec<_>>()
-            .join("\n")
-            .replace("{records}", &self.records())
-            .replace("{fences_literal}", &literal(&self.within("_fence")))
-            .replace("{fences}", &self.within("_fence"))
-            .replace("{expiry}", &quoted(&format!("{}_expiry", self.table)))
+        self.put_into_part(&whole(text))
+    }
+
+    /// As `put_into`, for a part of a [`whole`] text. In one pass: a name may hold what looks like a place for another.
+    pub(super) fn put_into_part(&self, text: &str) -> String {
+        let mut named = String::with_capacity(text.len() + 256);
+        let mut rest = text;
+        while let Some((before, (place, after))) =
+            rest.split_once('{').and_then(|(before, after)| Some((before, after.split_once('}')?)))
+        {
+            named.push_str(before);
+            named.push_str(&match place {
+                "records" => self.records(),
+                "fences" => self.within("_fence"),
+                "fences_literal" => literal(&self.within("_fence")),
+                "expiry" => quoted(&format!("{}_expiry", self.table)),
+                other => unreachable!("no name is called {other}"),
+            });
+            rest = after;
+        }
+        named + rest
     }
 
     pub(super) fn schema(&self) -> String {
@@ -74,6 +86,12 @@ impl Names {
     fn within(&self, suffix: &str) -> String {
         format!("{}.{}", quoted(&self.schema), quoted(&format!("{}{suffix}", self.table)))
     }
+}
+
+/// A text of ours with what it includes, and without its comments.
+pub(super) fn whole(text: &str) -> String {
+    let text = text.replace("{locked}", include_str!("locked.sql"));
+    text.lines().filter(|line| !line.trim_start().starts_with("--")).collect::<Vec<_>>().join("\n")
 }
 
 /// A name as an identifier, whatever stands in it.
@@ -112,6 +130,14 @@ mod tests {
         assert_eq!(names.put_into("{records}"), r#""my ""own"""."it's""#);
         assert_eq!(names.put_into("{expiry}"), r#""it's_expiry""#);
         assert_eq!(names.put_into("{fences_literal}"), r#"E'"my ""own"""."it''s_fence"'"#);
+    }
+
+    #[test]
+    fn a_name_may_look_like_a_place_for_another() {
+        let names = Names::parse("{expiry}".into(), "{fences}".into()).unwrap();
+
+        assert_eq!(names.put_into("{records}"), r#""{expiry}"."{fences}""#);
+        assert_eq!(names.put_into("{fences}"), r#""{expiry}"."{fences}_fence""#);
     }
 
     #[test]

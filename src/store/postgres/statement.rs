@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use sqlx::{AssertSqlSafe, PgConnection, postgres::PgRow};
 
-use super::names::Names;
+use super::names::{self, Names};
 
 /// How statements are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,17 @@ pub(super) enum Sending {
 
 /// One statement, with the names of the store's tables in it.
 #[derive(Clone, Debug)]
-pub(super) struct Statement {
-    text: Arc<str>,
-    sending: Sending,
+pub(super) enum Statement {
+    Prepared(Arc<str>),
+    Text(Arc<[Part]>),
+}
+
+/// A value, by its place among those of a statement, and the text behind it. Taken apart before the names are put in, which
+/// may hold a `$1` of their own.
+#[derive(Debug)]
+pub(super) struct Part {
+    value: Option<usize>,
+    text: String,
 }
 
 /// A value of a statement. None is text of a user's: keys and responses are bytes here.
@@ -35,7 +43,20 @@ pub(super) enum Value<'a> {
 
 impl Statement {
     pub(super) fn new(text: &str, names: &Names, sending: Sending) -> Self {
-        Self { text: names.put_into(text).into(), sending }
+        match sending {
+            Sending::Prepared => Self::Prepared(names.put_into(text).into()),
+            Sending::Text => {
+                let text = names::whole(text);
+                let mut parts = text.split('$');
+                let first = Part { value: None, text: names.put_into_part(parts.next().unwrap_or_default()) };
+                let others = parts.map(|part| {
+                    let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+                    let number: usize = part[..digits].parse().expect("a number follows each $ in our statements");
+                    Part { value: Some(number - 1), text: names.put_into_part(&part[digits..]) }
+                });
+                Self::Text(std::iter::once(first).chain(others).collect())
+            }
+        }
     }
 
     pub(super) async fn fetch_optional(
@@ -43,9 +64,9 @@ impl Statement {
         connection: &mut PgConnection,
         values: &[Value<'_>],
     ) -> sqlx::Result<Option<PgRow>> {
-        match self.sending {
-            Sending::Prepared => self.prepared(values).fetch_optional(connection).await,
-            Sending::Text => sqlx::raw_sql(AssertSqlSafe(self.in_text(values))).fetch_optional(connection).await,
+        match self {
+            Self::Prepared(text) => prepared(text, values).fetch_optional(connection).await,
+            Self::Text(parts) => sqlx::raw_sql(AssertSqlSafe(in_text(parts, values))).fetch_optional(connection).await,
         }
     }
 
@@ -58,43 +79,41 @@ impl Statement {
         connection: &mut PgConnection,
         values: &[Value<'_>],
     ) -> sqlx::Result<Vec<PgRow>> {
-        match self.sending {
-            Sending::Prepared => self.prepared(values).fetch_all(connection).await,
-            Sending::Text => sqlx::raw_sql(AssertSqlSafe(self.in_text(values))).fetch_all(connection).await,
+        match self {
+            Self::Prepared(text) => prepared(text, values).fetch_all(connection).await,
+            Self::Text(parts) => sqlx::raw_sql(AssertSqlSafe(in_text(parts, values))).fetch_all(connection).await,
         }
     }
+}
 
-    fn prepared<'a>(
-        &self,
-        values: &'a [Value<'a>],
-    ) -> sqlx::query::Query<'a, sqlx::Postgres, sqlx::postgres::PgArguments> {
-        let mut query = sqlx::query(AssertSqlSafe(Arc::clone(&self.text)));
-        for value in values {
-            query = match value {
-                Value::Bytes(bytes) => query.bind(*bytes),
-                Value::MaybeBytes(bytes) => query.bind(*bytes),
-                Value::Int(int) => query.bind(*int),
-                Value::Bool(bool) => query.bind(*bool),
-                Value::BytesList(list) => query.bind(&list[..]),
-                Value::IntList(list) => query.bind(&list[..]),
-            };
-        }
-        query
+fn prepared<'a>(
+    text: &Arc<str>,
+    values: &'a [Value<'a>],
+) -> sqlx::query::Query<'a, sqlx::Postgres, sqlx::postgres::PgArguments> {
+    let mut query = sqlx::query(AssertSqlSafe(Arc::clone(text)));
+    for value in values {
+        query = match value {
+            Value::Bytes(bytes) => query.bind(*bytes),
+            Value::MaybeBytes(bytes) => query.bind(*bytes),
+            Value::Int(int) => query.bind(*int),
+            Value::Bool(bool) => query.bind(*bool),
+            Value::BytesList(list) => query.bind(&list[..]),
+            Value::IntList(list) => query.bind(&list[..]),
+        };
     }
+    query
+}
 
-    /// Values as hexadecimal digits and numbers: nothing in them can end a constant.
-    fn in_text(&self, values: &[Value<'_>]) -> String {
-        let mut text = String::with_capacity(self.text.len() + 1024);
-        let mut parts = self.text.split('$');
-        text.push_str(parts.next().unwrap_or_default());
-        for part in parts {
-            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
-            let number: usize = part[..digits].parse().expect("a number follows each $ in the store's statements");
-            values[number - 1].write_to(&mut text);
-            text.push_str(&part[digits..]);
+/// Values as hexadecimal digits and numbers: nothing in them can end a constant.
+fn in_text(parts: &[Part], values: &[Value<'_>]) -> String {
+    let mut text = String::with_capacity(4096);
+    for part in parts {
+        if let Some(value) = part.value {
+            values[value].write_to(&mut text);
         }
-        text
+        text.push_str(&part.text);
     }
+    text
 }
 
 impl Value<'_> {
@@ -137,14 +156,27 @@ fn write_list<T>(text: &mut String, list: &[T], of: &str, write: impl Fn(&mut St
 mod tests {
     use super::*;
 
+    fn in_text(text: &str, names: &Names, values: &[Value<'_>]) -> String {
+        match Statement::new(text, names, Sending::Text) {
+            Statement::Text(parts) => super::in_text(&parts, values),
+            Statement::Prepared(_) => panic!("as text"),
+        }
+    }
+
     #[test]
     fn a_statement_as_text_has_its_values_in_it() {
-        let statement = Statement::new("SELECT $2, $1, $3 || $4", &Names::default(), Sending::Text);
         let values = [Value::Int(-7), Value::Bytes(b"'$1\\"), Value::MaybeBytes(None), Value::IntList(vec![1, 2])];
 
         assert_eq!(
-            statement.in_text(&values),
+            in_text("SELECT $2, $1, $3 || $4", &Names::default(), &values),
             "SELECT decode('2724315c', 'hex'), (-7)::bigint, NULL::bytea || ARRAY[(1)::bigint,(2)::bigint]::bigint[]"
         );
+    }
+
+    #[test]
+    fn a_name_that_looks_like_the_place_of_a_value_is_a_name() {
+        let names = Names::parse("a$1".into(), "$".into()).unwrap();
+
+        assert_eq!(in_text("FROM {records} WHERE $1", &names, &[Value::Int(7)]), r#"FROM "a$1"."$" WHERE (7)::bigint"#);
     }
 }
