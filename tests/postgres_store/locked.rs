@@ -106,3 +106,48 @@ async fn a_repeat_beside_an_open_transaction_gets_409_at_once_and_the_replay_aft
     assert_eq!(seen(&send(&app, post("k", "{}")).await), (201, "tea", Some("true")));
     assert_eq!(shop.orders().await, ["tea"]);
 }
+
+/// V10: its renewals find the record locked by its own transaction, so its lease lapses; nobody takes over before that
+/// transaction has ended, and nobody waits for that.
+#[tokio::test]
+async fn a_holder_paused_before_its_commit_is_not_taken_over_though_its_lease_has_lapsed() {
+    const REPEATS: u32 = 20;
+    let (shop, watch, stop) = (Shop::open().await, Shop::open().await, Stop::default());
+    let (pool, schema, stopped) = (shop.pool.clone(), shop.schema.clone(), stop.clone());
+    let handler = async move |claim: Claim<PostgresStore>| {
+        let mut tx = pool.begin().await?;
+        order(&mut tx, &schema, claim.key().as_str()).await?;
+        let response = claim.complete_in(&mut tx, (http::StatusCode::CREATED, "tea")).await?;
+        if claim.key().as_str() == "k" {
+            stopped.here().await;
+        }
+        tx.commit().await?;
+        Ok::<_, crate::shop::Failure>(response)
+    };
+    let layer = shop.layer().lease(SECOND);
+    let app = axum::Router::new().route("/reports", axum::routing::post(handler)).layer(layer);
+    let first = sending(&app, post("k", "{}"));
+    stop.reached().await;
+    let lapsed = format!("SELECT count(*) FROM {}.records WHERE lease_until <= clock_timestamp()", shop.schema);
+    while watch.count(&lapsed).await == 0 {
+        tokio::time::sleep(SECOND / 20).await;
+    }
+
+    let repeats = async {
+        let started = tokio::time::Instant::now();
+        for n in 0..REPEATS {
+            let repeat = send(&app, post("k", "{}")).await;
+            assert_eq!(repeat.status, http::StatusCode::CONFLICT, "repeat {n}");
+        }
+        started.elapsed() / REPEATS
+    };
+    let took = waiting_for_nobody(&shop, repeats).await;
+    assert!(took < SECOND / 10, "a repeat took {took:?}");
+    let other = waiting_for_nobody(&shop, send(&app, post("other", "{}"))).await;
+    assert_eq!(other.status, http::StatusCode::CREATED);
+    stop.let_go();
+
+    assert_eq!(seen(&first.await.unwrap()), (201, "tea", Some("false")));
+    assert_eq!(seen(&send(&app, post("k", "{}")).await), (201, "tea", Some("true")));
+    assert_eq!(shop.orders().await, ["k", "other"]);
+}

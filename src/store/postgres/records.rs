@@ -81,10 +81,12 @@ impl Records {
         &self.names
     }
 
+    /// Asked again and again, it tells how often before.
     pub(super) async fn claim(
         &self,
         connection: &mut PgConnection,
         request: &ClaimRequest,
+        asked_before: u32,
     ) -> Result<Asked<Claimed>, StoreError> {
         let id = Id::of(&request.key);
         let holder = Uuid::new_v4();
@@ -109,7 +111,10 @@ impl Records {
             return Ok(Asked::Answer(Claimed::InFlight { lease_left: Duration::ZERO }));
         }
         if opened == Some(true) {
-            return Ok(Asked::Again);
+            // Still locked: not by a statement of the store's own, which ends within milliseconds.
+            let locked = asked_before > 1 && get::<Option<bool>>(&row, "locked")? == Some(true);
+            let in_flight = Asked::Answer(Claimed::InFlight { lease_left: Duration::ZERO });
+            return Ok(if locked { in_flight } else { Asked::Again });
         }
         Ok(match columns::judged(&row, &request.fingerprint)? {
             Found::Done(response) => Asked::Answer(Claimed::Done(response)),

@@ -88,10 +88,15 @@ impl PostgresStore {
 
 impl Store for PostgresStore {
     async fn claim(&self, request: &ClaimRequest) -> Result<Claimed, StoreError> {
-        let claim = || async move {
-            let mut lent = self.lend().await?;
-            let answer = self.records().claim(&mut lent.connection, request).await;
-            lent.back(answer)
+        let mut asked = 0;
+        let claim = || {
+            let asked_before = asked;
+            asked += 1;
+            async move {
+                let mut lent = self.lend().await?;
+                let answer = self.records().claim(&mut lent.connection, request, asked_before).await;
+                lent.back(answer)
+            }
         };
         let claimed = until_settled(claim).await?;
         Ok(claimed.unwrap_or(Claimed::InFlight { lease_left: Duration::ZERO }))
