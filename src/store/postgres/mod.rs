@@ -81,15 +81,25 @@
 //!   for a moment. A pool that handlers fill answers new requests 503 once they have waited for the layer's limit (default
 //!   5 s). `max_connections` of the server counts one more for each store, for renewals. sqlx pings each connection before it
 //!   lends it, one more round trip, unless `test_before_acquire(false)`.
-//! - **A replica** serves no store: claims write.
+//! - **A replica** serves no store: a claim is refused there, a replay too, as an error that is transient.
+//! - **Settings of a role or a database** (`search_path`, `bytea_output`, `lock_timeout`) change no answer. A
+//!   `statement_timeout` makes a call that waits for longer a transient error.
 //!
 //! # PgBouncer
 //!
 //! The store keeps nothing on a session. In transaction mode PgBouncer 1.21 and later serves it, with
-//! `max_prepared_statements` above 0. Elsewhere
-//! [`without_prepared_statements`](PostgresStoreBuilder::without_prepared_statements) sends each statement as one message of
-//! text. So it should where the pool's `statement_cache_capacity` is 0, with which sqlx leaves each prepared statement behind.
-//! That is the store's half: statements of the application's own go through sqlx, which prepares them.
+//! `max_prepared_statements` above 0. With an older one, or 0, set
+//! [`without_prepared_statements`](PostgresStoreBuilder::without_prepared_statements), which sends each statement as one
+//! message of text; otherwise calls fail with `prepared statement "sqlx_s_1" already exists`. So it should be set where the
+//! pool's `statement_cache_capacity` is 0, with which sqlx leaves each prepared statement behind.
+//!
+//! That is the store's half. sqlx's own is the application's, with PgBouncer of any version:
+//!
+//! - sqlx sends `extra_float_digits` when it connects, which PgBouncer refuses: name it in its
+//!   `ignore_startup_parameters`, or connect with `PgConnectOptions::extra_float_digits(None)`.
+//! - Where prepared statements are not served, a handler's statements in its transaction are
+//!   `sqlx::query(..).persistent(false)`, which are prepared without a name; the transaction keeps the session. One outside a
+//!   transaction is `sqlx::raw_sql`.
 //!
 //! # The clock
 //!

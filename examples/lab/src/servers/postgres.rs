@@ -3,14 +3,8 @@
 use std::{
     env,
     fs::{self, File},
-    io::{BufRead, BufReader},
-    net::TcpListener,
-    os::unix::{
-        fs::{MetadataExt, chown},
-        process::CommandExt,
-    },
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
     sync::OnceLock,
     thread,
     time::Duration,
@@ -18,15 +12,7 @@ use std::{
 
 use tempfile::TempDir;
 
-/// Runs the server until its input ends: then the process that started it is gone, however it ended.
-const UNTIL_LEFT: &str = r#"
-"$0" "$@" &
-server=$!
-echo $server
-cat > /dev/null
-kill -QUIT $server; kill -CONT $server
-wait $server
-"#;
+use super::guarded::{Account, Guarded, free_port};
 
 /// The one server that the tests of a process share; started by the first that asks, and ended with the process.
 ///
@@ -44,23 +30,10 @@ pub fn shared_url() -> String {
 /// A server on a free port, with its files in a temporary folder. Ended when dropped, and with the process.
 #[derive(Debug)]
 pub struct Postgres {
-    running: Option<Running>,
+    running: Option<Guarded>,
     port: u16,
     account: Option<Account>,
     folder: TempDir,
-}
-
-#[derive(Debug)]
-struct Running {
-    guard: Child,
-    pid: u32,
-}
-
-/// As whom the server runs: Postgres refuses root.
-#[derive(Clone, Copy, Debug)]
-struct Account {
-    user: u32,
-    group: u32,
 }
 
 impl Postgres {
@@ -73,12 +46,17 @@ impl Postgres {
         let folder = tempfile::Builder::new().prefix("pg").tempdir().expect("a temporary folder");
         let account = Account::other_than_root();
         if let Some(account) = account {
-            chown(folder.path(), Some(account.user), Some(account.group)).expect("root may");
+            account.owns(folder.path());
         }
         let mut server = Self { running: None, port: free_port(), account, folder };
         server.initialize();
         server.run();
         server
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Where a client finds it, as the superuser.
@@ -115,15 +93,19 @@ impl Postgres {
     }
 
     fn run(&mut self) {
-        let mut guard = self.command("sh");
-        guard.arg("-c").arg(UNTIL_LEFT).arg(binary("postgres")).arg("-D").arg(self.data());
-        guard.arg("-k").arg(self.folder.path()).args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
-        guard.args(["-c", "max_connections=300", "-c", "max_prepared_transactions=10", "-c", "deadlock_timeout=100ms"]);
+        let mut server = self.command("postgres");
+        server.arg("-D").arg(self.data()).arg("-k").arg(self.folder.path());
+        server.args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
+        server.args([
+            "-c",
+            "max_connections=300",
+            "-c",
+            "max_prepared_transactions=10",
+            "-c",
+            "deadlock_timeout=100ms",
+        ]);
         let log = File::create(self.folder.path().join("log")).expect("a file");
-        let mut guard = guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().expect("sh starts");
-        let mut pid = String::new();
-        BufReader::new(guard.stdout.take().expect("it is piped")).read_line(&mut pid).expect("it prints");
-        self.running = Some(Running { guard, pid: pid.trim().parse().expect("a pid") });
+        self.running = Some(Guarded::start(&server, "QUIT", self.account, log));
         self.wait_until_it_answers();
     }
 
@@ -145,10 +127,10 @@ impl Postgres {
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(if program == "sh" { program.into() } else { binary(program) });
+        let mut command = Command::new(binary(program));
         command.current_dir(self.folder.path()).env("LC_ALL", "C");
-        if let Some(Account { user, group }) = self.account {
-            command.uid(user).gid(group);
+        if let Some(account) = self.account {
+            account.runs(&mut command);
         }
         command
     }
@@ -158,7 +140,7 @@ impl Postgres {
     }
 
     fn signal(&self, signal: &str) {
-        let Some(Running { pid, .. }) = self.running else { return };
+        let Some(pid) = self.running.as_ref().map(Guarded::pid) else { return };
         // The first one makes the others, so it stands still before they are counted.
         let kill = |pid: u32| Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status();
         assert!(kill(pid).expect("there is a kill").success());
@@ -166,30 +148,6 @@ impl Postgres {
             // One that has ended meanwhile needs no signal.
             let _ = kill(child);
         }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.guard.stdin.take());
-        // It fails if it has ended already.
-        let _ = self.guard.wait();
-    }
-}
-
-impl Account {
-    fn other_than_root() -> Option<Self> {
-        let me = fs::metadata("/proc/self").expect("Linux").uid();
-        if me != 0 {
-            return None;
-        }
-        let known = fs::read_to_string("/etc/passwd").expect("a list of accounts");
-        let find = |name: &str| {
-            let line = known.lines().find(|line| line.split(':').next() == Some(name))?;
-            let mut fields = line.split(':').skip(2).map(str::parse);
-            Some(Self { user: fields.next()?.ok()?, group: fields.next()?.ok()? })
-        };
-        Some(find("postgres").or_else(|| find("nobody")).expect("an account other than root's"))
     }
 }
 
@@ -204,10 +162,6 @@ fn binary(name: &str) -> PathBuf {
     }
     let found = folders.iter().map(|folder| folder.join(name)).find(|file| file.exists());
     found.expect("no Postgres to test with: `apt-get install postgresql`, or set TEST_POSTGRES_URL")
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
 }
 
 fn children_of(pid: u32) -> Vec<u32> {
