@@ -28,6 +28,7 @@ mod opening;
 mod proxy;
 mod races;
 mod records;
+mod settings;
 
 const LEASE: Duration = Duration::from_secs(10);
 const DAY: Duration = Duration::from_hours(24);

@@ -84,6 +84,12 @@
 //! [`force_release`](crate::store::Store::force_release) and [`forget`](crate::store::Store::forget) go by the key: sent
 //! twice they may hit a claim that came between, as if asked for twice.
 //!
+//! # Rights
+//!
+//! Where a user may do only what is needed, that is `~idempotency:*` (or the prefix), `+eval +evalsha +info`, and for the
+//! scripts `+time +get +set +hset +hget +hmget +hexists +del +pexpireat +pexpiretime`. Without `+info` the store opens with a
+//! warning; on a Cluster the client needs `+cluster` as well.
+//!
 //! # Errors
 //!
 //! Transient, so that another try may help: no connection, a server that loads, is full, is a replica, is busy with a
