@@ -21,6 +21,8 @@ use tower_idempotency::{
 };
 use uuid::Uuid;
 
+use crate::app::LIMIT;
+
 /// How a server is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Away {
@@ -86,9 +88,11 @@ impl<B: Backend> Behind<B> {
         self.wire.mend();
     }
 
-    /// Waits until the store has asked in vain once more.
+    /// Waits until the store has asked in vain once more, and whoever asked it has given that call up: what comes after is
+    /// another try of the layer's, not of the store's.
     pub(crate) async fn is_missed(&self) {
         self.wire.has_met_more_than(self.wire.met()).await;
+        tokio::time::sleep(2 * LIMIT).await;
     }
 }
 
