@@ -20,7 +20,10 @@ async fn it_says_which_server_it_is_and_its_times_and_limits() {
             let expected = json!({
                 "version": env!("CARGO_PKG_VERSION"), "implementation": name, "faults": open,
                 "delay_ms": 0, "lease_ms": 10_000, "client_timeout_ms": 2_000,
-                "limits": {"title_characters": 80, "key_characters": 255, "listeners": 32, "reports_shown": 200},
+                "limits": {
+                    "title_characters": 80, "key_characters": 255, "listeners": 32, "reports_shown": 200,
+                    "herd_clients": 200, "herd_cap_ms": 3_600_000,
+                },
             });
             assert_eq!(info, expected);
             assert_eq!(scene.get("/faults").await.status.is_success(), open);

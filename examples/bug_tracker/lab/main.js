@@ -4,12 +4,14 @@ import { el, prose } from "./dom.js";
 import { language, onLanguage, setLanguage, textOf } from "./language.js";
 import { texts as shared } from "./texts.js";
 import * as exercises from "./exercises.js";
+import * as herd from "./herd.js";
 import * as reports from "./reports.js";
 import * as steps from "./steps.js";
 
 // In the order of the navigation. Each has its text `part_<name>` in texts.js.
 const PARTS = [
   ["reports", reports],
+  ["herd", herd],
   ["steps", steps],
   ["exercises", exercises],
 ];

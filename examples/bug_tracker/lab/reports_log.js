@@ -86,7 +86,15 @@ export function replyLog(page, info) {
     summary.textContent = page.t("log_older", replies.length - IN_SIGHT);
   }
 
-  page.onLanguage(render);
+  function say() {
+    const [reply] = replies;
+    status.textContent = reply ? `${reply.status ?? page.t("no_answer")}. ${wordsOf(reply).replaceAll("`", "")}` : "";
+  }
+
+  page.onLanguage(() => {
+    render();
+    say();
+  });
   render();
   return {
     root,
@@ -94,7 +102,7 @@ export function replyLog(page, info) {
       replies.unshift(reply);
       replies.length = Math.min(replies.length, KEPT);
       render();
-      status.textContent = `${reply.status ?? page.t("no_answer")}. ${wordsOf(reply).replaceAll("`", "")}`;
+      say();
     },
   };
 }

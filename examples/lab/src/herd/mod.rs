@@ -40,7 +40,7 @@ pub use list::List;
 pub use network::Network;
 pub use pace::Pace;
 pub use row::{Arrival, Written};
-pub use simulate::{Defect, Herd, Outcome, simulate};
+pub use simulate::{Defect, Herd, Outcome, simulate, simulate_until};
 pub use size::{Clients, Runs};
 pub use statistic::{Figure, Sample};
 pub use strategy::Strategy;

@@ -11,7 +11,11 @@ use clap::ValueEnum;
 use http::{Request, Response, StatusCode};
 use http_body_util::Empty;
 use serde::Serialize;
-use tokio::time::{Instant, sleep};
+use tokio::{
+    runtime::Runtime,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
 use tower::{Layer, ServiceExt};
 use tower_idempotency::{
     RetryLayer,
@@ -74,9 +78,18 @@ impl Outcome {
 
 /// Plays it, on a runtime of its own: it does not belong in an async task, other than in `spawn_blocking`.
 pub fn simulate(herd: &Herd) -> Outcome {
+    runtime().block_on(run(herd))
+}
+
+/// The same, and nothing as soon as it is cancelled.
+pub fn simulate_until(herd: &Herd, stop: &CancellationToken) -> Option<Outcome> {
+    runtime().block_on(stop.run_until_cancelled(run(herd)))
+}
+
+fn runtime() -> Runtime {
     // Without I/O there is nothing to ask the host for, time and again.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("time needs nothing of the host").block_on(run(herd))
+    runtime.expect("time needs nothing of the host")
 }
 
 async fn run(herd: &Herd) -> Outcome {

@@ -5,8 +5,11 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tower_idempotency::IdempotencyKey;
 
-use super::{page::LISTENERS, reports::SHOWN};
-use crate::bug_tracker::{Implementation, app::FaultsPage, reports::LONGEST_TITLE};
+use super::{herd::MOST_CLIENTS, page::LISTENERS, reports::SHOWN};
+use crate::{
+    bug_tracker::{Implementation, app::FaultsPage, reports::LONGEST_TITLE},
+    herd::Pace,
+};
 
 /// What this server does. Times are in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -39,6 +42,9 @@ pub struct Limits {
     pub key_characters: usize,
     pub listeners: usize,
     pub reports_shown: u32,
+    pub herd_clients: u32,
+    /// In milliseconds.
+    pub herd_cap_ms: u128,
 }
 
 impl Limits {
@@ -48,6 +54,8 @@ impl Limits {
         key_characters: IdempotencyKey::DEFAULT_MAX_LEN,
         listeners: LISTENERS,
         reports_shown: SHOWN,
+        herd_clients: MOST_CLIENTS,
+        herd_cap_ms: Pace::LONGEST.as_millis(),
     };
 }
 

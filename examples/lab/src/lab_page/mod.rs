@@ -1,5 +1,5 @@
-//! The page that the bug tracker serves at `/`: reports as they are filed, what becomes of them step by step, and questions
-//! about them.
+//! The page that the bug tracker serves at `/`: reports as they are filed, a herd of clients, what becomes of reports step
+//! by step, and questions about all of it.
 //!
 //! Its files stand in `examples/bug_tracker/lab/` and are part of the program.
 //!
@@ -10,10 +10,14 @@
 //! 4. So many may listen; one more is 503.
 //! 5. The list ends when the server is asked to stop: an open page does not hold it.
 //! 6. `GET /lab/steps` plays a fault and `GET /lab/matrix` all of them; a few at once, each within a time.
+//! 7. `GET /lab/herd` plays a herd, and sends what came of each strategy as soon as it is known. Nobody waits for a herd
+//!    whose client left, nor does the server when it is asked to stop.
 
 pub mod assets;
+pub mod herd;
 pub mod info;
 pub mod page;
+mod query;
 pub mod reports;
 pub mod steps;
 

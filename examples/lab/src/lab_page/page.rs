@@ -6,7 +6,7 @@ use axum::{Json, Router, extract::State, routing::get};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{Info, assets, reports, steps};
+use super::{Info, assets, herd, reports, steps};
 use crate::bug_tracker::{backend::ReportTable, filed::Filed};
 
 /// How many may listen to the list of reports at the same time.
@@ -40,6 +40,7 @@ impl LabPage {
             .route("/lab/info", get(info))
             .route("/lab/reports/events", get(reports::events))
             .with_state(self.clone())
+            .merge(herd::routes(&self.closing))
             .merge(steps::routes())
             .merge(assets::routes())
     }

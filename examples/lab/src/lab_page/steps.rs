@@ -15,6 +15,7 @@ use axum::{
 use tokio::{sync::Semaphore, time::timeout};
 use tower::BoxError;
 
+use super::query::once;
 use crate::{
     bug_tracker::{Implementation, problem::Problem},
     causes::with_causes,
@@ -113,13 +114,6 @@ fn choice(query: &str) -> Result<Choice, String> {
     let implementation = implementation.ok_or_else(|| missing("implementation", &named(&Implementation::ALL)))?;
     let key_source = key_source.ok_or_else(|| missing("key_source", &named(&KeySource::ALL)))?;
     Choice::new(fault, implementation, key_source, fencing).map_err(|error| format!("No such play: {error}."))
-}
-
-fn once<T>(name: &str, place: &mut Option<T>, value: Result<T, String>) -> Result<(), String> {
-    match place.replace(value?) {
-        None => Ok(()),
-        Some(_) => Err(format!("{name} is there twice.")),
-    }
 }
 
 type Words<T> = Vec<(String, T)>;
