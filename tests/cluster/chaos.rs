@@ -41,8 +41,12 @@ pub(crate) async fn run<D: StoreServer>(name: &str, size: Size, office: Office, 
     let clients = Clients::new(size, office.proxy.address);
     let started = Instant::now();
     let striking = tokio::spawn(strike(size, clients.clone(), office, store));
-    let (ledger, counted) = clients.run().await;
-    let (office, store) = striking.await.expect("it does not panic");
+    let filing = tokio::spawn({
+        let clients = clients.clone();
+        async move { clients.run().await }
+    });
+    // Whoever panics first ends the test: without the other it would never end.
+    let ((office, store), (ledger, counted)) = tokio::try_join!(striking, filing).expect("neither panics");
     say(name, size, &ledger, counted, started.elapsed());
     Ended { ledger, office, store }
 }

@@ -3,7 +3,6 @@
 //! It starts a Postgres of its own, or uses the one of `TEST_POSTGRES_URL`; the tests that stop a server always start one.
 //!
 //! `cargo test --features postgres --test postgres_store`
-#![cfg(all(feature = "axum", feature = "postgres"))]
 
 mod afterwards;
 mod begun;

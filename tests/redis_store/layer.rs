@@ -134,36 +134,6 @@ async fn a_server_that_does_not_answer_is_503_and_the_handler_is_not_called_unti
     assert_eq!(app.send("before").await.replayed(), Some("true"));
 }
 
-/// V12, V37: the completion is asked for until it is answered.
-#[tokio::test]
-async fn a_server_that_is_away_while_the_handler_ends_gets_the_completion_afterwards() {
-    for killed in [false, true] {
-        let mut server = RedisServer::start();
-        let app = App::new(&store(&server).await);
-        let first = app.start("k");
-        soon(async || app.runs() == 1).await;
-
-        if killed {
-            server.kill()
-        } else {
-            server.stop_answering()
-        }
-        app.let_go(1);
-        // The completion has failed at least once by then; nothing waits for this moment but the failure itself.
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        if killed {
-            server.start_again()
-        } else {
-            server.go_on()
-        }
-
-        let first = ended(first).await;
-        assert_eq!((first.status.as_u16(), first.text()), (200, "run 1"));
-        assert_eq!(app.send("k").await.replayed(), Some("true"), "it is recorded (killed: {killed})");
-        assert_eq!(app.runs(), 1);
-    }
-}
-
 /// Whoever asks by hand sees what the layer filed.
 #[tokio::test]
 async fn a_key_is_forgotten_by_hand() {

@@ -10,6 +10,7 @@ use lab::{
     wire::Server,
 };
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
 /// It takes as long as a lease.
 const SLOW: &str = "/lab/steps?fault=taken_over&implementation=key_atomic&key_source=tool_call";
@@ -25,7 +26,7 @@ fn bounds(folder: &TempDir) -> Bounds {
 }
 
 async fn server(bounds: Bounds) -> Server {
-    Server::start(routes_within(bounds)).await
+    Server::start(routes_within(bounds, &CancellationToken::new())).await
 }
 
 fn left(folder: &Path) -> usize {
@@ -45,6 +46,22 @@ async fn whoever_finds_no_place_is_told_to_come_again() {
     is_busy(&server.send(exchange::get(SLOW)).await);
 
     assert_eq!(left(folder.path()), 0);
+}
+
+/// A matrix takes seconds, a graceful stop should not.
+#[tokio::test]
+async fn a_server_that_is_asked_to_stop_ends_a_play_under_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let closing = CancellationToken::new();
+    let server = Server::start(routes_within(bounds(&folder), &closing)).await;
+
+    let (answer, ()) = tokio::join!(server.send(exchange::get("/lab/matrix")), async {
+        until(|| left(folder.path()) > 0).await;
+        closing.cancel();
+    });
+
+    is_busy(&answer);
+    until(|| left(folder.path()) == 0).await;
 }
 
 #[tokio::test]

@@ -2,9 +2,10 @@
 
 use lab::{exchange, lab_page::steps::routes, problem, wire::Server};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 async fn answer(path: &str) -> exchange::Answer {
-    Server::start(routes()).await.send(exchange::get(path)).await
+    Server::start(routes(&CancellationToken::new())).await.send(exchange::get(path)).await
 }
 
 async fn refusal(path: &str) -> String {

@@ -2,7 +2,6 @@
 //!
 //! `cargo test --all-features --test two_hosts`. It runs itself as the other process. `faketime` has to be installed,
 //! and the servers.
-#![cfg(all(feature = "axum", feature = "postgres", feature = "redis"))]
 
 mod clocks;
 mod other;

@@ -2,17 +2,17 @@
 
 export const texts = {
   en: {
-    lead: "Twelve sentences that are often said about retries, as questions. Each answer is marked at once.",
+    lead: "Twelve common claims about retries, turned into questions. Each answer is marked at once.",
     keyboard: "Keyboard: the arrow keys move, the space bar or Enter gives the answer.",
     score: (right, answered, all) => `${right} right; ${answered} of ${all} answered.`,
     start_again: "Start again",
     right: "Right.",
-    wrong: "Not quite.",
+    wrong: "Not quite; you may choose again.",
 
     "timeout.question": "A client sent a POST and got no answer within 2 s. What does it know?",
     "timeout.failed": "The request failed, so sending it again is safe.",
     "timeout.failed.why": "The answer may have been lost after the work was committed. A second send then does the work twice.",
-    "timeout.unknown": "Nothing: the work may be done or not.",
+    "timeout.unknown": "Nothing for certain: the work may or may not have been done.",
     "timeout.unknown.why": "The request may not have arrived, may still be running, or may be done with its answer lost. From outside these look the same.",
     "timeout.done": "The server has it and will finish.",
     "timeout.done.why": "Perhaps. The request may just as well never have arrived. The outcome is unknown, in both directions.",
@@ -87,10 +87,10 @@ export const texts = {
     "jitter.cap": "It is fine if the cap is high enough.",
     "jitter.cap.why": "The cap bounds how long they wait, not how much they coincide.",
     "jitter.rounds": "They come back together, round after round.",
-    "jitter.rounds.why": "In the article's simulation they make 1,847 writes in 63 s; with full jitter it is 796 in 5 s.",
+    "jitter.rounds.why": "In the published simulation they make 1,847 writes in 63 s; with full jitter it is 796 in 5 s. Another seed gives slightly other figures.",
     "jitter.see": "Compare the two with 100 clients",
 
-    "layers.question": "A call passes through five services. Each tries three times. The database behind the last one is down. How often is it asked, for one call?",
+    "layers.question": "A call passes through five services. Each tries three times. The database behind the last one is down. How many times is it asked, for one call?",
     "layers.fifteen": "15 times.",
     "layers.fifteen.why": "Retries multiply: each attempt of one layer sets off three of the next.",
     "layers.product": "243 times.",
@@ -123,15 +123,15 @@ export const texts = {
     score: (right, answered, all) => `答对 ${right} 题；已答 ${answered} / ${all} 题。`,
     start_again: "重新开始",
     right: "答对了。",
-    wrong: "不对。",
+    wrong: "不对，可以再选。",
 
-    "timeout.question": "客户端发出一个 POST，2 秒没有收到响应。它知道什么？",
+    "timeout.question": "客户端发出一个 POST，2 秒没有收到响应。此时它能确定什么？",
     "timeout.failed": "请求失败了，再发一次是安全的。",
     "timeout.failed.why": "也可能是服务端已经提交，只是响应在路上丢了。这时再发一次，同一件事就做了两遍。",
-    "timeout.unknown": "什么都不知道：可能做了，也可能没做。",
+    "timeout.unknown": "什么都不能确定：可能做了，也可能没做。",
     "timeout.unknown.why": "请求可能没到，可能还在处理，也可能早就做完而响应丢了。在客户端看来，这三种情况一模一样。",
     "timeout.done": "服务端已经收到，会把它做完。",
-    "timeout.done.why": "有可能，但请求也可能根本没到。超时的结果是“未知”，两个方向都是。",
+    "timeout.done.why": "有可能，但请求也可能根本没到。超时只说明结果未知：可能做了，也可能没做。",
     "timeout.see": "看一次响应丢失怎样变成两份报告",
 
     "result.question": "最后一次尝试也超时了，harness 放弃。工具结果应该怎么告诉模型？",

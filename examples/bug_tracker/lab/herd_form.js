@@ -16,7 +16,7 @@ export function herdForm(page, limits, begin) {
     id: `herd-${name}`, type: "text", inputmode: "numeric", value: FIRST[name], autocomplete: "off", "aria-describedby": `herd-error-${name}`,
   })]));
   const boxes = STRATEGIES.map((name) => el("input", {
-    id: `herd-strategy-${name}`, type: "checkbox", value: name, checked: name !== "downward", "aria-describedby": "herd-error-strategies",
+    id: `herd-strategy-${name}`, type: "checkbox", value: name, checked: true, "aria-describedby": "herd-error-strategies",
   }));
   let unknown = []; // strategies of a link that are none
 

@@ -36,7 +36,7 @@ export function results(page) {
   });
 
   const longest = () => Math.max(...outcomes.map(({ elapsed_ms }) => elapsed_ms)) / 1000;
-  const seconds = (value) => page.t("seconds", value.toLocaleString(page.language, { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 }));
+  const seconds = (value) => page.t("seconds", value.toLocaleString(page.language, { maximumFractionDigits: value < 100 ? 1 : 0 }));
 
   function rows() {
     const most = Math.max(...outcomes.map(({ writes }) => writes));

@@ -28,12 +28,12 @@ export const texts = {
     hint_edited: "The form has changed. “Send again” sends the new body under the old key; “Send as new” makes it another report.",
     hint_edited_open: "The form has changed. “Try again” still sends the request as it was; “Send again” sends the new body under the old key.",
 
-    faults_title: "What is to go wrong",
+    faults_title: "What should go wrong",
     faults_lead: "Each strikes once. Then send, see what you are told, and try again.",
     fault_lose: "Lose the next answer",
     fault_crash: "Crash the next request",
     fault_slow: (seconds) => `Slow: ${seconds}\u00a0s`,
-    fault_none: "None",
+    fault_none: "Clear all",
     armed: (what) => `Set: ${what.join(", ")}.`,
     armed_none: "Nothing is set.",
     armed_unknown: "The server does not say what is set.",
@@ -105,7 +105,7 @@ export const texts = {
     hint_edited_open: "表单改过了。“重试”发的仍是原来的请求；“再发一次”则用旧键发送新内容。",
 
     faults_title: "注入故障",
-    faults_lead: "每个故障只触发一次。点好以后发送，看看收到什么，再重试。",
+    faults_lead: "每个故障只触发一次。选好故障后再发送，看看收到什么，再重试。",
     fault_lose: "丢掉下一个响应",
     fault_crash: "让下一个请求中途崩溃",
     fault_slow: (seconds) => `变慢 ${seconds} 秒`,

@@ -28,7 +28,7 @@ export function matrix(page, say) {
     const body = rows.map(([row, of]) => el("tr", {}, el("th", { scope: "row" }, row),
       columns.map((column) => entry(of.find((cell) => columnOf(cell) === column)))));
     return el("div", { class: "steps-table", tabindex: "0", role: "region", "aria-label": page.t(caption) },
-      el("table", { class: "steps-grid" }, el("caption", {}, page.t(caption)), el("thead", {}, head), el("tbody", {}, body)));
+      el("table", { class: "steps-grid" }, el("caption", {}, page.t(caption), el("p", { class: "steps-swipe small muted" }, page.t("matrix_swipe"))), el("thead", {}, head), el("tbody", {}, body)));
   }
 
   function entry(cell) {

@@ -8,13 +8,13 @@ const request = (step, played) =>
   two(played) ? `${again(played) ? "call" : "worker"} ${step.client}, attempt ${step.attempt}` : `attempt ${step.attempt}`;
 
 export const en = {
-  lead: "Choose what goes wrong, what the server does with keys, and where the harness takes its key from. The server plays it: real HTTP requests, a fresh SQLite file. Then go through it step by step, with the tables after each step.",
+  lead: "Choose what goes wrong, what the server does with keys, and where the harness takes its key from. The server plays it: real HTTP requests, a fresh SQLite file. Then go through it step by step, with the tables after each step. The harness is the program that runs the model and sends its requests.",
   fault: "What goes wrong",
   implementation: "Server",
   key_source: "Key",
   fencing: "Fencing",
   fault_lost_response: "Lost response",
-  fault_crash: "Crash half-way",
+  fault_crash: "Failure half-way",
   fault_concurrent: "Two at once",
   fault_new_id: "Model submits again",
   fault_new_title: "Model rewords the title",
@@ -31,10 +31,10 @@ export const en = {
   hint_implementation_naive: "Ignores keys.",
   hint_implementation_key_split: "Looks the key up, commits the report, then registers the key: two commits.",
   hint_implementation_key_atomic: "Claims the key, then commits the report together with “this key is done”: the layer of this crate.",
-  key_source_none: "none",
-  key_source_per_attempt: "new for each attempt",
-  key_source_tool_call: "of the tool call",
-  key_source_business: "of the content",
+  key_source_none: "none: no key",
+  key_source_per_attempt: "per_attempt: a new one each time",
+  key_source_tool_call: "tool_call: one for a tool call",
+  key_source_business: "business: of the content",
   hint_key_source_none: "The harness sends no key, and sends the report again all the same.",
   hint_key_source_per_attempt: "A new UUID for each attempt: the wrong way.",
   hint_key_source_tool_call: "Run and tool_use id: the same for each attempt of one tool call.",
@@ -51,8 +51,8 @@ export const en = {
   error_busy: "The server is busy with other plays. Try again in a moment.",
   error_refused: (status, detail) => `The server refuses this (${status}): ${detail}`,
   count: (reports, wanted) => `${reports} ${reports === 1 ? "report" : "reports"}, wanted: ${wanted}`,
-  as_expected: () => "As the article leads one to expect.",
-  not_as_expected: (expected) => `By the article it should be ${expected}.`,
+  as_expected: () => "That is what this combination leads to.",
+  not_as_expected: (expected) => `It should have led to ${expected}.`,
   not_struck: () => "The fault did not strike: the server refuses the request before that.",
   not_taken_over: () => "Nothing was taken over: the two requests have different keys.",
   as_text: "All steps as text",
@@ -88,13 +88,14 @@ export const en = {
   no_rows: "no rows",
   no_keys: "This server keeps no keys.",
   matrix: "All combinations",
-  matrix_lead: "How many reports each leaves of one bug; 1 is right. Each figure leads to its steps.",
+  matrix_lead: "How many reports each leaves of one bug; 1 is right; 0: the server refuses a request without a key. Each figure leads to its steps.",
   matrix_verdict: (count, wrong) => wrong === 0
-    ? `${count} combinations played, each as the article leads one to expect.`
-    : `${count} combinations played; ${wrong} not as the article leads one to expect.`,
+    ? `${count} combinations played, each as expected.`
+    : `${count} combinations played; ${wrong} not as expected.`,
   matrix_caption: "Server and key by fault",
   matrix_slow: "Slow request taken over",
   matrix_row: "server / key",
+  matrix_swipe: "Swipe sideways for more columns.",
   cell: (reports, good) => `${reports} ${reports === 1 ? "report" : "reports"}, ${good ? "right" : "wrong"}: show the steps`,
 
   label_waited: (step) => `waits ${Math.round(step.wait_ms)} ms`,
@@ -112,7 +113,7 @@ export const en = {
   label_committed: () => "COMMIT report + key",
   label_committed_unfenced: () => "COMMIT, no fence",
   label_fenced_out: () => "fenced out: ROLLBACK",
-  label_crashed: () => "crash",
+  label_crashed: () => "fails here",
   label_released: () => "gives the key back",
   label_refused: () => "refuses: no key",
   label_answered: (step) => `answers ${step.status}${step.replayed ? ", replay" : ""}`,
@@ -132,7 +133,7 @@ export const en = {
   say_claimed: (step) => step.run > 1
     ? `The server looks the key up: it is in progress, and its lease has lapsed. This request takes it over with fencing token ${step.fence}; the token before that is void.`
     : `The server looks the key up, finds nothing, and claims it in the same transaction, with fencing token ${step.fence}.`,
-  say_working: (step, played) => `The server replays the steps of the report (${request(step, played)}). It has not written the report yet.`,
+  say_working: (step, played) => `The server goes through the steps of the report (${request(step, played)}). It has not written the report yet.`,
   say_lease_lapsed: (step) => `The first request is paused, and its lease of ${step.lease_ms} ms lapses. The server can no longer tell it from a dead one.`,
   say_woke: () => "The slow request wakes up. It knows nothing of the takeover, and goes on to write.",
   say_report_inserted: (step) => `The server inserts report ${step.report_id}; the transaction is still open, so nobody else sees the row.`,

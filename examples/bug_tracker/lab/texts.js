@@ -21,6 +21,6 @@ export const texts = {
     part_herd: "惊群",
     part_steps: "单步演示",
     part_exercises: "练习",
-    server: (version, implementation) => `tower-idempotency ${version}，服务端写法 \`${implementation}\``,
+    server: (version, implementation) => `tower-idempotency ${version}，服务端实现 \`${implementation}\``,
   },
 };

@@ -18,7 +18,8 @@ pub struct Options {
     #[arg(long, default_value = "127.0.0.1:3000")]
     pub addr: SocketAddr,
 
-    /// Where the keys are kept: memory, sqlite:FILE, postgres://USER@HOST/DATABASE or redis://HOST [default: sqlite]
+    /// Where the keys are kept: memory, sqlite:FILE, postgres://USER@HOST/DATABASE or redis://HOST [default: sqlite:FILE, with the
+    /// file of --db]
     #[arg(long)]
     pub store: Option<Asked>,
 

@@ -10,6 +10,7 @@
 //! 4. So many may listen; one more is 503.
 //! 5. The list ends when the server is asked to stop: an open page does not hold it.
 //! 6. `GET /lab/steps` plays a fault and `GET /lab/matrix` all of them; a few at once, each within a time.
+//!    What is played ends with the server too.
 //! 7. `GET /lab/herd` plays a herd, and sends what came of each strategy as soon as it is known. Nobody waits for a herd
 //!    whose client left, nor does the server when it is asked to stop.
 

@@ -41,7 +41,7 @@ impl LabPage {
             .route("/lab/reports/events", get(reports::events))
             .with_state(self.clone())
             .merge(herd::routes(&self.closing))
-            .merge(steps::routes())
+            .merge(steps::routes(&self.closing))
             .merge(assets::routes())
     }
 }

@@ -3,7 +3,8 @@
 //! 1. `GET /lab/steps?fault=…&implementation=…&key_source=…[&fencing=…]` plays one; `GET /lab/matrix` plays all.
 //! 2. What is unknown, missing or twice there is 400 and named; so is a choice that there is no play for.
 //! 3. So many plays at once, and one matrix. Whoever waits longer than [`Bounds::wait`] for a place is told 503.
-//! 4. A play that takes longer than [`Bounds::limit`] is dropped: 503. So is one whose client leaves.
+//! 4. A play that takes longer than [`Bounds::limit`] is dropped: 503. So is one whose client leaves, and one under way when
+//!    the server is asked to stop.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -13,6 +14,7 @@ use axum::{
     routing::get,
 };
 use tokio::{sync::Semaphore, time::timeout};
+use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
 use super::query::once;
@@ -43,26 +45,29 @@ struct Stage {
     bounds: Bounds,
     plays: Arc<Semaphore>,
     matrix: Arc<Semaphore>,
+    closing: CancellationToken,
 }
 
-/// `/lab/steps` and `/lab/matrix`.
-pub fn routes() -> Router {
-    routes_within(Bounds {
+/// `/lab/steps` and `/lab/matrix`, until the server closes.
+pub fn routes(closing: &CancellationToken) -> Router {
+    let bounds = Bounds {
         plays: 4,
         wait: Duration::from_secs(5),
         limit: Duration::from_secs(30),
         matrix_limit: Duration::from_secs(120),
         within: std::env::temp_dir(),
-    })
+    };
+    routes_within(bounds, closing)
 }
 
 /// The same within these bounds.
-pub fn routes_within(bounds: Bounds) -> Router {
+pub fn routes_within(bounds: Bounds, closing: &CancellationToken) -> Router {
     let (plays, matrix) = (Arc::new(Semaphore::new(bounds.plays)), Arc::new(Semaphore::new(1)));
     Router::new().route("/lab/steps", get(steps)).route("/lab/matrix", get(all)).with_state(Stage {
         bounds,
         plays,
         matrix,
+        closing: closing.clone(),
     })
 }
 
@@ -87,9 +92,13 @@ impl Stage {
         limit: Duration,
         play: impl Future<Output = Result<T, BoxError>>,
     ) -> Result<T, Problem> {
-        let place = timeout(self.bounds.wait, places.acquire()).await;
-        let _place = place.map_err(|_| Problem::busy("Others play now. Ask again in a moment."))?;
-        let played = timeout(limit, play).await;
+        let played = async {
+            let place = timeout(self.bounds.wait, places.acquire()).await;
+            let _place = place.map_err(|_| Problem::busy("Others play now. Ask again in a moment."))?;
+            Ok(timeout(limit, play).await)
+        };
+        let played = self.closing.run_until_cancelled(played).await;
+        let played = played.unwrap_or_else(|| Err(Problem::busy("The server is asked to stop.")))?;
         played.map_err(|_| Problem::busy("This took too long here. Ask again in a moment."))?.map_err(|error| {
             tracing::error!("a play failed: {}", with_causes(&*error));
             Problem::busy("This could not be played now. Ask again in a moment.")

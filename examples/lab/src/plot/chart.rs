@@ -82,7 +82,6 @@ impl Chart {
             Layout::SideBySide => (self.panels.len().max(1) as i32, 1, 270),
             Layout::Stacked => (1, self.panels.len().max(1) as i32, 160),
         };
-        // Where panels are stacked only the lowest needs the room for the axis' name.
         let each = PANEL_NAME + plot + X_AXIS;
         let height = TITLE + legend + rows * each + MARGIN / 2;
         draw(height.unsigned_abs(), |canvas| {
