@@ -14,8 +14,8 @@
 //! nobody says. `Open ──▶ Joined`, from where only the record can tell; a further completion of that kind joins it, and
 //! one that finds another holder leads to `Passed`.
 //!
-//! Beside the phase stands whether a transaction was begun for the claim and then left: an answer of success on top of
-//! nothing.
+//! Beside the phase stands how many transactions were begun for the claim and not rolled back on purpose: with one that
+//! was left, an answer of success stands on top of nothing.
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
@@ -47,8 +47,8 @@ enum Phase {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// A transaction was begun, and not rolled back on purpose.
-    begun: bool,
+    /// Transactions that were begun, and not rolled back on purpose.
+    left: u32,
     ended: bool,
 }
 
@@ -83,7 +83,7 @@ pub(crate) enum Ended {
 
 impl CommitState {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(State { phase: Phase::Open, begun: false, ended: false })))
+        Self(Arc::new(watch::Sender::new(State { phase: Phase::Open, left: 0, ended: false })))
     }
 
     /// Open -> Committing.
@@ -104,7 +104,7 @@ impl CommitState {
         let settled = changes.wait_for(|state| !matches!(state.phase, Phase::Committing));
         match tokio::time::timeout(limit, settled).await {
             Ok(Ok(state)) => match &state.phase {
-                Phase::Open if state.begun => Ended::Left,
+                Phase::Open if state.left > 0 => Ended::Left,
                 Phase::Open => Ended::Open,
                 Phase::Joined(joined) => Ended::Joined(joined.clone()),
                 Phase::Committed(response) => Ended::Committed(response.clone()),
@@ -137,20 +137,23 @@ impl CommitState {
 /// For a store whose transactions a handler holds in its hand.
 #[cfg(feature = "postgres")]
 impl CommitState {
-    /// A transaction is about to begin. Until it is rolled back on purpose, success is more than the handler can answer.
+    /// Whether a transaction may begin.
     pub(crate) fn transaction_begins(&self) -> Result<(), CommitError> {
         self.step(|phase| match phase {
             Phase::Open => Ok(Phase::Open),
             Phase::Joined(_) => Err(CommitErrorKind::UnderWay),
             phase => Err(refusal(phase)),
-        })?;
-        self.0.send_modify(|state| state.begun = true);
-        Ok(())
+        })
     }
 
-    /// On purpose.
+    /// The handler has it in hand. Until it is rolled back on purpose, success is more than the handler can answer.
+    pub(crate) fn transaction_begun(&self) {
+        self.0.send_modify(|state| state.left += 1);
+    }
+
+    /// On purpose; each transaction once.
     pub(crate) fn transaction_rolled_back(&self) {
-        self.0.send_modify(|state| state.begun = false);
+        self.0.send_modify(|state| state.left -= 1);
     }
 
     /// Open | Joined -> Joined, before the record is written: whoever is dropped meanwhile may have written it.
@@ -236,16 +239,17 @@ pub struct CommitError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CommitErrorKind {
-    /// This claim has committed. Nothing was run; the caller gets the committed response.
+    /// This claim has committed. This commit wrote nothing; the caller gets the committed response.
     AlreadyCommitted,
-    /// Another commit of this claim is under way. Nothing was run.
+    /// Another commit of this claim is under way, or a `complete_in` came before. This one wrote nothing.
     UnderWay,
-    /// The handler had ended. Nothing was run.
+    /// The handler had ended. Nothing was written.
     Ended,
     /// Another holder took the key over, or finished it. Rolled back; the layer answers the caller.
     Passed,
-    /// Rolled back by something outside the closure: another job of its group, a full disk. Surely nothing was
-    /// written; the handler may commit again.
+    /// Rolled back, and not by the handler: the server or the file refused, there was no connection, another job of the
+    /// group failed. Surely nothing was written (after `complete_in`: once its transaction is rolled back); the handler
+    /// may commit again.
     RolledBack,
     /// The response streams; only one that is in memory can be stored. Rolled back.
     StreamingBody,

@@ -119,6 +119,38 @@ async fn success_after_a_rollback_on_purpose_is_success() {
     assert!(shop.orders().await.is_empty());
 }
 
+/// One that was rolled back on purpose does not speak for another.
+#[tokio::test]
+async fn success_after_one_transaction_was_left_and_another_rolled_back_becomes_500() {
+    let shop = Shop::open().await;
+    let schema = shop.schema.clone();
+    let app = shop.app(async move |claim: Claim<PostgresStore>| {
+        let (mut left, back) = (claim.begin().await?, claim.begin().await?);
+        back.rollback().await?;
+        order(&mut left, &schema, "tea").await?;
+        Ok::<_, Failure>(StatusCode::OK)
+    });
+
+    let answer = send(&app, post("k", "{}")).await;
+
+    assert_eq!((answer.status.as_u16(), &*reason(&answer)), (500, "NothingCommitted"));
+    assert!(shop.orders().await.is_empty());
+}
+
+/// The handler had nothing in its hand to complete or to roll back.
+#[tokio::test]
+async fn success_after_a_transaction_that_could_not_begin_is_success() {
+    let shop = Shop::open().await;
+    let app = shop.app(async move |claim: Claim<PostgresStore>| {
+        let refused = claim.begin_with("BEGIN AND THEN WHAT").await.map(drop).unwrap_err();
+        assert_eq!(refused.kind(), CommitErrorKind::RolledBack);
+        Ok::<_, Failure>((StatusCode::ACCEPTED, "later"))
+    });
+
+    assert_eq!(seen(&send(&app, post("k", "{}")).await), (202, "later", Some("false")));
+    assert_eq!(seen(&send(&app, post("k", "{}")).await), (202, "later", Some("true")));
+}
+
 /// Its COMMIT would be a rollback without an error.
 #[tokio::test]
 async fn a_transaction_that_has_failed_cannot_be_completed() {

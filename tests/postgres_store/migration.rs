@@ -6,7 +6,7 @@ use tower_idempotency::{
     store::{Held, postgres::MigrateError},
 };
 
-use crate::shop::{Shop, acquired, outcome, request, run};
+use crate::shop::{Shop, acquired, outcome, pool, request, run};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_that_migrate_at_once_and_again_make_the_tables_once() {
@@ -21,6 +21,34 @@ async fn many_that_migrate_at_once_and_again_make_the_tables_once() {
         acquired(store.claim(&request("k")).await);
         store.migrate().await.unwrap();
         assert!(store.status(&request("k").key).await.is_ok(), "what is there stays");
+    }
+}
+
+/// Where the snapshot is taken before the lock is waited for, what the first one made is not there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_that_migrate_at_once_see_what_the_first_one_made_whatever_the_default_isolation_is() {
+    let shop = Shop::open().await;
+    let url = lab::servers::postgres::shared_url();
+    let and = if url.contains('?') { '&' } else { '?' };
+    let pool = pool(&format!("{url}{and}options=-c%20default_transaction_isolation=serializable"), 8).await;
+    for round in 0..10 {
+        let schema = format!("{}_{round}", shop.schema);
+        let store = PostgresStore::builder(pool.clone()).schema(schema).build().unwrap();
+        for made in join_all((0..8).map(|_| store.migrate())).await {
+            made.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_tables_whose_schema_is_new_are_made_at_once() {
+    let shop = Shop::with(8).await;
+    for round in 0..20 {
+        let schema = format!("{}_{round}", shop.schema);
+        let stores = ["a", "b", "c", "d"].map(|table| named(&shop, &schema, table));
+        for made in join_all(stores.iter().map(PostgresStore::migrate)).await {
+            made.unwrap();
+        }
     }
 }
 

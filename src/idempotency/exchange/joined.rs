@@ -42,7 +42,7 @@ impl<S: Store> Exchange<S> {
                     pause = (pause * 2).min(LONGEST_PAUSE);
                     continue;
                 }
-                // Whoever holds it: rolled back. Closing the key tells whether this one was passed.
+                // Not seen locked: rolled back, or locked in a savepoint, which the release then finds. Closing the key tells whether this one was passed.
                 Ok(Found::InFlight { .. } | Found::Lapsed) => return Ended::Left,
                 Err(error) => {
                     metrics::store_failed("lookup", &request.key, &error);
@@ -78,13 +78,16 @@ impl<S: Store> Exchange<S> {
         if !status.is_success() && !status.is_redirection() {
             return self.record(ran, lease, request, run_until).await;
         }
-        tracing::error!(
-            %status,
-            "a handler answers success and left the transaction of its claim without completing it: 500, and nothing \
-             was written"
-        );
         Ok(match lease.release().await {
-            Closed::Kept => self.settings().refuse(RejectionKind::NothingCommitted),
+            Closed::Kept => {
+                tracing::error!(
+                    key = request.key.key(),
+                    %status,
+                    "a handler answers success and left the transaction of its claim without completing it: 500, and \
+                     nothing was written"
+                );
+                self.settings().refuse(RejectionKind::NothingCommitted)
+            }
             Closed::Passed => self.answer_of_passed(request).await,
             // The record may be locked by a transaction of the handler's after all.
             Closed::Failed => self.settings().refuse(RejectionKind::OutcomeUnknown),

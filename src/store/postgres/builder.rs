@@ -57,6 +57,10 @@ impl PostgresStoreBuilder {
     /// # Errors
     ///
     /// [`InvalidName`]: a name that Postgres would refuse or cut off.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime: the pool for renewals is made.
     pub fn build(self) -> Result<PostgresStore, InvalidName> {
         let names = Names::parse(self.schema, self.table)?;
         Ok(PostgresStore::with(self.pool, Records::new(names, self.sending)))

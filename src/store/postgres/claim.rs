@@ -21,8 +21,8 @@ use crate::idempotency::{Claim, Commit, CommitError, CommitErrorKind, Joined};
 /// It is used as sqlx's own: `&mut *tx` is an executor, and a helper that takes `&mut PgConnection` takes `&mut tx`.
 /// One that takes `&mut Transaction<'_, Postgres>` takes [`tx.transaction()`](Self::transaction).
 ///
-/// Dropping it rolls back. It ends with `complete` or [`rollback`](Self::rollback), and by no `COMMIT` in SQL: what that
-/// commits is kept without its key.
+/// Dropping it rolls back. It ends with `complete` or [`rollback`](Self::rollback), and by no `COMMIT` or `ROLLBACK` in
+/// SQL: after that the writes, or the key, are kept alone.
 #[must_use = "dropped it rolls back"]
 pub struct ClaimTx {
     tx: Transaction<'static, Postgres>,
@@ -56,9 +56,11 @@ impl ClaimTx {
     /// As `complete`.
     pub async fn complete_response(self, response: Response<Bytes>) -> Result<Response<Bytes>, CommitError> {
         let Self { tx, claim } = self;
+        // Before the commit begins: a rule of the application's has a say here, and may panic.
+        let columns = Columns::from(&claim.recorder().outcome(&response));
         let commit = claim.begin_commit()?;
         let limit = claim.store_timeout();
-        let committing = tokio::spawn(finish_and_commit(tx, claim, commit, response).in_current_span());
+        let committing = tokio::spawn(finish_and_commit(tx, claim, commit, response, columns).in_current_span());
         match timeout(limit, committing).await {
             Ok(Ok(committed)) => committed,
             Ok(Err(ended)) => Err(CommitError::because(CommitErrorKind::Unknown, ended)),
@@ -149,6 +151,7 @@ impl Claim<PostgresStore> {
             Ok(Err(ended)) => return Err(CommitError::because(CommitErrorKind::RolledBack, ended)),
             Err(elapsed) => return Err(CommitError::because(CommitErrorKind::RolledBack, elapsed)),
         };
+        self.commit_state().transaction_begun();
         Ok(ClaimTx { tx, claim: self.clone() })
     }
 
@@ -158,7 +161,7 @@ impl Claim<PostgresStore> {
     /// The layer cannot see that transaction's end: when the handler has ended it asks the record. Committed, its response
     /// is what the caller gets; rolled back, an answer of 2xx or 3xx becomes 500 and the key is released. So the
     /// transaction has to end before the handler does: one that is still open then is an unknown outcome, 503. Should it
-    /// be rolled back the handler may complete again, in another one.
+    /// be rolled back the handler may complete again, in another one, by this verb: `begin` is refused from then on.
     ///
     /// The connection has to be in a transaction, of the database that the store's pool leads to. Without one the key is
     /// finished at once, and by itself.
@@ -214,8 +217,8 @@ async fn finish_and_commit(
     claim: Claim<PostgresStore>,
     commit: Commit,
     response: Response<Bytes>,
+    columns: Columns,
 ) -> Result<Response<Bytes>, CommitError> {
-    let columns = Columns::from(&claim.recorder().outcome(&response));
     match claim.store().records().finish(&mut tx, claim.token(), &columns).await {
         Ok(Finished::Now) => {}
         Ok(Finished::Before | Finished::Passed) => {

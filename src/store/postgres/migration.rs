@@ -14,8 +14,9 @@ pub(super) fn text(names: &Names) -> String {
 /// `CREATE ... IF NOT EXISTS` by two at once can fail for one of them: the second waits for the first here, and finds
 /// everything made.
 pub(super) async fn run(pool: &PgPool, names: &Names) -> Result<(), MigrateError> {
-    let mut tx = pool.begin().await?;
-    let lock = format!("SELECT pg_advisory_xact_lock({})", names.number(b"migration"));
+    // Each statement has to see what the lock was waited for, whatever the default isolation is.
+    let mut tx = pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+    let lock = format!("SELECT pg_advisory_xact_lock({})", names.number_of_the_schema());
     sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut *tx).await?;
     let found = format!(
         "SELECT to_regclass({0}) IS NOT NULL AS made, obj_description(to_regclass({0})) AS layout",

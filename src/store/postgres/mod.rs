@@ -26,8 +26,8 @@
 //!   Where another transaction came between it asks again, a few times.
 //! - **Nobody waits for a handler's transaction.** A record that an open transaction has is in flight for a claim; for
 //!   [`renew`](crate::Store::renew) and [`release`](crate::Store::release) it is a
-//!   [transient](crate::store::StoreError::is_transient) error, never [`No`](crate::store::Held::No). Only a completion may
-//!   wait, for a second.
+//!   [transient](crate::store::StoreError::is_transient) error, never [`No`](crate::store::Held::No). Only a completion
+//!   waits, a second at a time and a few times.
 //! - Claims of one key that come at the same moment meet at an advisory lock, which each holds for its one statement and none
 //!   waits for. Its number is of SHA-256, apart from the numbers that an application would choose.
 //! - **Between claim and completion nothing touches the record** but renewals.

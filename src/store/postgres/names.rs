@@ -77,15 +77,24 @@ impl Names {
 
     /// A number of its own for each table, apart from those that an application would choose for its advisory locks.
     pub(super) fn number(&self, of: &[u8]) -> i64 {
-        let mut digest = Sha256::new_with_prefix(b"tower-idempotency\0");
-        digest.update(self.records().as_bytes());
-        digest.update(of);
-        i64::from_be_bytes(digest.finalize()[..8].try_into().expect("a digest is longer"))
+        number(&self.records(), of)
+    }
+
+    /// One for all tables of a schema: whoever comes first makes that too.
+    pub(super) fn number_of_the_schema(&self) -> i64 {
+        number(&self.schema(), b"migration")
     }
 
     fn within(&self, suffix: &str) -> String {
         format!("{}.{}", quoted(&self.schema), quoted(&format!("{}{suffix}", self.table)))
     }
+}
+
+fn number(name: &str, of: &[u8]) -> i64 {
+    let mut digest = Sha256::new_with_prefix(b"tower-idempotency\0");
+    digest.update(name.as_bytes());
+    digest.update(of);
+    i64::from_be_bytes(digest.finalize()[..8].try_into().expect("a digest is longer"))
 }
 
 /// A text of ours with what it includes, and without its comments.

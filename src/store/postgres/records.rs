@@ -176,14 +176,17 @@ impl Records {
     ) -> sqlx::Result<Finished> {
         use sqlx::Row as _;
         let id = Id::of(token.key());
-        let row = self.finish.fetch_one(connection, &finishing(&id, token, outcome)).await?;
-        Ok(if row.try_get("changed")? {
-            Finished::Now
-        } else if row.try_get("before")? {
-            Finished::Before
-        } else {
-            Finished::Passed
-        })
+        // Again by a new snapshot: another transaction of this claim may have committed while this one waited for it.
+        for _ in 0..2 {
+            let row = self.finish.fetch_one(&mut *connection, &finishing(&id, token, outcome)).await?;
+            if row.try_get("changed")? {
+                return Ok(Finished::Now);
+            }
+            if row.try_get("before")? {
+                return Ok(Finished::Before);
+            }
+        }
+        Ok(Finished::Passed)
     }
 
     pub(super) async fn release(

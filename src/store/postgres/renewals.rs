@@ -38,7 +38,8 @@ impl Renewals {
 
     pub(super) fn new(of: &PgPool) -> Self {
         let options = of.connect_options();
-        // Its hooks, its patience and its idea of a stale connection, but not its size, nor a share in its parent's.
+        // Its hooks, its patience and its idea of a stale connection, but not its size. (A pool with a parent, as `#[sqlx::test]`
+        // makes one, still shares its parent's permits.)
         let own = of.options().clone().max_connections(1).min_connections(0);
         let own = own.connect_lazy_with((*options).clone());
         Self { waiting: Mutex::default(), connection: Turn::new(Connection { of: of.clone(), own, options }) }

@@ -33,6 +33,10 @@ struct Inner {
 impl PostgresStore {
     /// A store in the application's database, with the [default settings](PostgresStoreBuilder). Nothing is asked of the
     /// server yet.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime: the pool for renewals is made.
     #[must_use]
     pub fn new(pool: PgPool) -> Self {
         PostgresStoreBuilder::new(pool).build().expect("the default names are names")

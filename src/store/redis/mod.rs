@@ -80,7 +80,8 @@
 //! granted after it lapses with its lease, and repeats are answered 409 until then.
 //!
 //! A `ClusterConnection` (feature `redis-cluster`) sends again by itself. What is asked again above it may
-//! repeat as well. A release that it sends twice may be answered `No` after it was given back, which changes nothing;
+//! repeat as well. A release that it sends twice may be answered `No` after the key was given back: the caller then
+//! gets 409 in place of the handler's failure, and a repeat runs;
 //! [`force_release`](crate::store::Store::force_release) and [`forget`](crate::store::Store::forget) go by the key: sent
 //! twice they may hit a claim that came between, as if asked for twice.
 //!
