@@ -1,4 +1,4 @@
-//! Who runs, and what the others are told: rules 5, 9 and 10, V1 to V4, V19.
+//! Who runs, and what the others are told: rules 5, 9 and 10, V1 to V5, V19.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,14 +13,19 @@ use tokio::{
     sync::{Barrier, Semaphore},
     time::sleep,
 };
-use tower_idempotency::{IdempotencyLayer, Store, idempotency::Scope, store::Status};
+use tower_idempotency::{
+    IdempotencyLayer, Store,
+    idempotency::Scope,
+    store::{ClaimRequest, Found, Status},
+};
 
-use crate::{assert_in_progress, filed, held, places::Place, shared, soon};
+use crate::{assert_in_progress, filed, held, lost_holder, places::Place, request, shared, soon};
 
 on_each_store![
     v01_of_fifty_requests_at_one_instant_one_runs,
     v02_the_loser_of_a_race_gets_409_or_the_replay,
     v04_a_winner_that_ends_before_the_losers_claim_is_replayed,
+    v05_a_key_that_is_purged_as_it_is_claimed_runs_once,
     v03_rule_10_another_body_is_422_and_leaves_the_record_as_it_was,
     v19_rule_5_the_same_key_in_another_scope_is_another_key,
     rule_9_a_repeat_while_it_runs_is_409_and_may_come_back,
@@ -64,6 +69,25 @@ async fn v04_a_winner_that_ends_before_the_losers_claim_is_replayed<S: Store>(pl
     assert_eq!((first.text(), first.replayed()), ("run 1", Some("false")));
     assert_eq!((late.text(), late.replayed()), ("run 1", Some("true")));
     assert_eq!(loser.runs(), 0);
+}
+
+/// V5: what a purge takes is the record before; whoever has claimed meanwhile stays guarded.
+async fn v05_a_key_that_is_purged_as_it_is_claimed_runs_once<S: Store>(place: &impl Place<Store = S>) {
+    const MOMENT: Duration = Duration::from_millis(1);
+    let (store, other) = (place.store(), place.beside().await);
+    let apps = [App::numbered(&shared(store.clone())), App::numbered(&shared(other.clone()))];
+    for race in 1..=10 {
+        let key = race.to_string();
+        let expired = ClaimRequest { retention: MOMENT, ..request(&key, "{}", MOMENT) };
+        lost_holder(&store, &expired).await;
+        soon(async || matches!(store.lookup(&expired).await, Ok(Found::Absent))).await;
+
+        let (answers, purged) = tokio::join!(at_once(&apps, 4, &key, Duration::ZERO), other.purge(u32::MAX));
+
+        assert_one_ran(&answers);
+        assert!(purged.is_ok_and(|records| records <= 1));
+        assert_eq!(apps[0].runs() + apps[1].runs(), race);
+    }
 }
 
 pub(crate) async fn v03_rule_10_another_body_is_422_and_leaves_the_record_as_it_was<S: Store>(
