@@ -39,7 +39,7 @@ async fn what_is_wrong_is_said_beside_its_field_in_the_language_of_the_page() {
             lab.press("Tab").await;
             lab.until("corrected", &format!("document.querySelector('#herd-error-{field}').hidden")).await;
         }
-        for name in ["none", "exponential", "proportional", "equal", "full", "decorrelated"] {
+        for name in ["none", "exponential", "proportional", "equal", "full", "decorrelated", "downward"] {
             lab.click(&format!("#herd-strategy-{name}")).await;
         }
         lab.click("#herd-run").await;
