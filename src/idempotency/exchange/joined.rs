@@ -29,33 +29,28 @@ impl<S: Store> Exchange<S> {
         let until = ends_at(timeout);
         let mut pause = Duration::from_millis(2);
         loop {
-            let outcome = match answer_within(timeout, self.guard.store.lookup(request)).await {
-                Ok(Found::Done(stored)) => Some(Outcome::Response(stored)),
-                Ok(Found::NotReplayable(status)) => Some(Outcome::NotReplayable(status)),
-                Ok(Found::Absent | Found::Mismatch(_)) => None,
+            let judged = match answer_within(timeout, self.guard.store.lookup(request)).await {
+                Ok(Found::Done(stored)) => Some(among(joined, &Outcome::Response(stored))),
+                Ok(Found::NotReplayable(status)) => Some(among(joined, &Outcome::NotReplayable(status))),
+                Ok(Found::Absent | Found::Mismatch(_)) => Some(Ended::Passed),
                 // The store's rule 5: nothing left is a lock.
-                Ok(Found::InFlight { lease_left }) if lease_left.is_zero() => {
-                    if Instant::now() + pause > until {
-                        return Ended::Unknown;
-                    }
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                    continue;
-                }
-                // Not seen locked: rolled back, or locked in a savepoint, which the release then finds. Closing the key tells whether this one was passed.
-                Ok(Found::InFlight { .. } | Found::Lapsed) => return Ended::Left,
+                Ok(Found::InFlight { lease_left }) if lease_left.is_zero() => None,
+                // Not seen locked: rolled back, or locked in a savepoint, which the release then finds. Closing the key
+                // tells whether this one was passed.
+                Ok(Found::InFlight { .. } | Found::Lapsed) => Some(Ended::Left),
                 Err(error) => {
                     metrics::store_failed("lookup", &request.key, &error);
-                    if !error.is_transient() || Instant::now() + pause > until {
-                        return Ended::Unknown;
-                    }
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                    continue;
+                    (!error.is_transient()).then_some(Ended::Unknown)
                 }
             };
-            let committed = joined.iter().find(|joined| Some(&joined.outcome) == outcome.as_ref());
-            return committed.map_or(Ended::Passed, |joined| Ended::Committed(joined.response.clone()));
+            if let Some(ended) = judged {
+                return ended;
+            }
+            if Instant::now() + pause > until {
+                return Ended::Unknown;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
@@ -94,4 +89,10 @@ impl<S: Store> Exchange<S> {
         }
         .map(MaybeHeld::whole))
     }
+}
+
+/// Committed if it is one of these; otherwise another holder finished the key.
+fn among(joined: &[Joined], outcome: &Outcome) -> Ended {
+    let committed = joined.iter().find(|joined| joined.outcome == *outcome);
+    committed.map_or(Ended::Passed, |joined| Ended::Committed(joined.response.clone()))
 }
