@@ -1,6 +1,7 @@
 //! A server's process: under an account other than root's, and gone with whoever started it.
 
 use std::{
+    env,
     fs::{self, File},
     io::{BufRead, BufReader},
     net::TcpListener,
@@ -8,7 +9,7 @@ use std::{
         fs::{MetadataExt, chown},
         process::CommandExt,
     },
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
@@ -91,6 +92,12 @@ impl Account {
     pub(super) fn owns(self, folder: &Path) {
         chown(folder, Some(self.user), Some(self.group)).expect("root may");
     }
+}
+
+/// A program, along `PATH` and then in these folders.
+pub(super) fn find(name: &str, further: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    let path: Vec<PathBuf> = env::var_os("PATH").iter().flat_map(env::split_paths).collect();
+    path.into_iter().chain(further).map(|folder| folder.join(name)).find(|file| file.exists())
 }
 
 pub(super) fn free_port() -> u16 {

@@ -1,7 +1,6 @@
 //! A PgBouncer of one's own, in transaction mode.
 
 use std::{
-    env,
     fs::{self, File},
     net::{Ipv4Addr, TcpStream},
     path::PathBuf,
@@ -12,7 +11,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::guarded::{Account, Guarded, free_port};
+use super::guarded::{Account, Guarded, find, free_port};
 
 /// A pooler in front of a Postgres, on a free port, for every database there. Ended when dropped, and with the process.
 #[derive(Debug)]
@@ -92,10 +91,8 @@ fn parts(url: &str) -> (&str, &str, &str, &str) {
 }
 
 fn binary() -> PathBuf {
-    let mut folders: Vec<PathBuf> = env::var_os("PATH").iter().flat_map(env::split_paths).collect();
     // Where Debian puts it, and where not every account looks.
-    folders.push("/usr/sbin".into());
-    let found = folders.iter().map(|folder| folder.join("pgbouncer")).find(|file| file.exists());
+    let found = find("pgbouncer", ["/usr/sbin".into()]);
     found.expect("no PgBouncer to test with: `apt-get install pgbouncer`")
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::guarded::{Account, Guarded, free_port};
+use super::guarded::{Account, Guarded, find, free_port};
 
 /// The one server that the tests of a process share; started by the first that asks, and ended with the process.
 ///
@@ -153,14 +153,11 @@ impl Postgres {
 
 /// One of Postgres' programs.
 fn binary(name: &str) -> PathBuf {
-    let mut folders: Vec<PathBuf> = env::var_os("PATH").iter().flat_map(env::split_paths).collect();
-    if let Ok(versions) = fs::read_dir("/usr/lib/postgresql") {
-        // Debian keeps them apart from the others, for each version.
-        let mut versions: Vec<PathBuf> = versions.flatten().map(|version| version.path().join("bin")).collect();
-        versions.sort();
-        folders.extend(versions.into_iter().rev());
-    }
-    let found = folders.iter().map(|folder| folder.join(name)).find(|file| file.exists());
+    // Debian keeps them apart from the others, for each version.
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    versions.sort();
+    let found = find(name, versions.into_iter().rev());
     found.expect("no Postgres to test with: `apt-get install postgresql`, or set TEST_POSTGRES_URL")
 }
 

@@ -2,7 +2,8 @@
 
 use std::{
     io::{Read, Write},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    iter,
+    net::{Ipv4Addr, TcpStream},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, Weak},
     thread,
@@ -10,6 +11,8 @@ use std::{
 };
 
 use tempfile::TempDir;
+
+use super::guarded;
 
 /// How often a server that starts is asked, once in ten milliseconds, before it is given up.
 const ASKED: usize = 2_000;
@@ -203,13 +206,7 @@ fn cluster_master() -> RedisServer {
 
 /// Its bus listens ten thousand above it, so it must not be too high for a Cluster.
 fn free_port() -> u16 {
-    loop {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-        let port = listener.local_addr().expect("it listens").port();
-        if port < 55_000 {
-            return port;
-        }
-    }
+    iter::repeat_with(guarded::free_port).find(|port| *port < 55_000).expect("without end")
 }
 
 fn pong(port: u16) -> bool {
